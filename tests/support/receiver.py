@@ -2,9 +2,10 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -95,3 +96,39 @@ async def open_receiver(
         receiver.let_go.set()
         server.close()
         await server.wait_closed()
+
+
+@dataclass(frozen=True)
+class ThreadedReceiver:
+    """A receiver whose loop runs in a thread, for tests that have no loop."""
+
+    receiver: Receiver
+    loop: asyncio.AbstractEventLoop
+
+    def url(self, path: str = "/") -> str:
+        return self.receiver.url(path)
+
+    def received(self, number: int) -> list[Received]:
+        """Return the requests, once at least `number` have come."""
+        coming = self.receiver.received(number)
+        return asyncio.run_coroutine_threadsafe(coming, self.loop).result()
+
+
+@contextmanager
+def threaded_receiver() -> Generator[ThreadedReceiver]:
+    """Open a receiver in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    opened = open_receiver()
+    try:
+        receiver = asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result()
+        try:
+            yield ThreadedReceiver(receiver, loop)
+        finally:
+            closing = opened.__aexit__(None, None, None)
+            asyncio.run_coroutine_threadsafe(closing, loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

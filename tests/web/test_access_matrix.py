@@ -81,6 +81,7 @@ POST_READS = {
         "person:read",
     ),
     "/query/": "query:read",
+    "/alerts/preview/": "insight:read",
 }
 # Endpoints that change only the caller's own account.
 OWN = {

@@ -39,8 +39,8 @@ def enqueue(
     kind: EventType,
     body: Callable[[], bytes],
     now: datetime,
-) -> None:
-    """Write the deliveries of an event.
+) -> int:
+    """Write the deliveries of an event, and return their number.
 
     Args:
         body: Called only if a webhook subscribes to the event.
@@ -49,6 +49,7 @@ def enqueue(
     receivers = [webhook_id for webhook_id, events in active if kind in events]
     if receivers:
         _insert_deliveries(connection, project_id, receivers, kind, body(), now)
+    return len(receivers)
 
 
 def _insert_deliveries(

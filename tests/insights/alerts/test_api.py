@@ -5,19 +5,28 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
-from fanion.db.schema.insights import alerts
+from fanion.db.schema.insights import alert_checks, alerts
+from fanion.insights.alerts.checks_store import CHECKS_KEPT
 from fanion.observability.metrics import Metrics
 from fanion.projects.model import Level
 from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.worker import Deliverer
-from tests.support.application import Json, Tenant, error
-from tests.support.management import add_member
+from tests.support.application import Json, Tenant, error, open_tenant
+from tests.support.management import NOW, add_member
 from tests.support.receiver import Receiver, open_receiver
 
 FILTERS: Json = {"insight": "TRENDS", "events": [{"id": "seen"}], "date_from": "-3d"}
 NOW_TEXT = "2024-03-01T12:00:00Z"
+CHECK = {
+    "checked_at": NOW,
+    "state": "not_firing",
+    "value": 7.0,
+    "error": None,
+    "webhooks": 0,
+    "mails": 0,
+}
 
 
 @pytest.fixture
@@ -94,15 +103,18 @@ async def test_an_alert_from_birth_to_deletion(tenant: Tenant) -> None:
         "condition": "above",
         "threshold": 1.0,
         "enabled": True,
+        "subscribed_users": [],
         "state": "not_checked",
         "value": None,
         "error": None,
         "last_checked_at": None,
+        "next_check_at": NOW_TEXT,
+        "check_every_s": 900.0,
         "created_by": tenant.owner,
         "created_at": NOW_TEXT,
         "updated_at": NOW_TEXT,
     }
-    assert changed.json() == {**made, "threshold": 5.0, "enabled": False}
+    assert changed.json() == {**made, "threshold": 5.0, "enabled": False, "next_check_at": None}
     assert listed["results"] == [changed.json()]
     assert (removed.status_code, gone.status_code) == (204, 404)
 
@@ -183,6 +195,18 @@ REFUSED: dict[str, tuple[Json, str, str, str]] = {
         "invalid_input",
         "Must be a string, an integer, or a list of strings.",
         "breakdown_value",
+    ),
+    "somebody who is not a member": (
+        {"subscribed_users": [987654]},
+        "does_not_exist",
+        'Invalid pk "987654" - object does not exist.',
+        "subscribed_users",
+    ),
+    "users that are no list": (
+        {"subscribed_users": "ann"},
+        "not_a_list",
+        'Expected a list of items but got type "str".',
+        "subscribed_users",
     ),
     "an unknown name": (
         {"treshold": 1},
@@ -358,3 +382,145 @@ async def test_funnels_shown_as_trends_have_alerts(tenant: Tenant) -> None:
     await all_checked(tenant)
 
     assert (await tenant.get(f"/alerts/{made['id']}/"))["state"] == "firing"
+
+
+async def test_the_list_can_have_the_alerts_of_one_insight(tenant: Tenant) -> None:
+    first = await alert(tenant)
+    await alert(tenant)
+
+    listed = await tenant.get("/alerts/", insight=first["insight"])
+
+    assert (listed["count"], [found["id"] for found in listed["results"]]) == (1, [first["id"]])
+
+
+@pytest.mark.every_engine
+async def test_the_history_has_each_check_with_whom_it_told(
+    tenant: Tenant, receiver: Receiver
+) -> None:
+    await posted(tenant, "/webhooks/", url=receiver.url("/in"), events=["insight.alert"])
+    made = await alert(tenant)
+    place = f"/alerts/{made['id']}/"
+
+    await all_checked(tenant)
+    await seen(tenant, 2)
+    tenant.server.clock.move(minutes=15)
+    await all_checked(tenant)
+    await tenant.api.patch(place, json={"series_index": 3})
+    await all_checked(tenant)
+
+    checks = await tenant.get(f"{place}checks/")
+    newest = await tenant.get(f"{place}checks/", limit=1)
+    shown = [(check["state"], check["value"], check["webhooks"]) for check in checks["results"]]
+    assert shown == [("errored", None, 0), ("firing", 2, 1), ("not_firing", 0, 0)]
+    assert checks["results"][1] == {
+        "checked_at": "2024-03-01T12:15:00Z",
+        "state": "firing",
+        "value": 2.0,
+        "error": None,
+        "webhooks": 1,
+        "mails": 0,
+    }
+    assert checks["results"][0]["error"] == "The result has 1 series."
+    assert (newest["count"], newest["results"]) == (3, checks["results"][:1])
+
+
+@pytest.mark.every_engine
+async def test_old_checks_are_deleted(tenant: Tenant) -> None:
+    made = await alert(tenant)
+    for _ in range(3):
+        await all_checked(tenant)
+        tenant.server.clock.move(minutes=15)
+    async with tenant.server.records.write() as connection:
+        rows = [{**CHECK, "project_id": tenant.project_id, "alert_id": made["id"]}] * CHECKS_KEPT
+        await connection.execute(insert(alert_checks), rows)
+
+    await all_checked(tenant)
+
+    kept = await tenant.get(f"/alerts/{made['id']}/checks/", limit=CHECKS_KEPT)
+    assert kept["count"] == CHECKS_KEPT
+    assert [check["value"] for check in kept["results"][:2]] == [0, 7]
+    removed = await tenant.api.delete(f"/alerts/{made['id']}/")
+    assert removed.status_code == 204
+
+
+async def test_a_preview_says_what_a_check_would_say(tenant: Tenant) -> None:
+    by_plan = await insight(tenant, breakdown="plan", breakdown_type="event")
+    await seen(tenant, 2, plan="pro")
+    await seen(tenant, 1, plan="free")
+    sent = {"insight": by_plan, "condition": "above", "threshold": 1}
+
+    answer = await tenant.api.post("/alerts/preview/", json=sent)
+    other = await tenant.api.post("/alerts/preview/", json={**sent, "breakdown_value": "free"})
+    made = await alert(tenant, **sent)
+    await all_checked(tenant)
+
+    preview = answer.json()
+    assert answer.status_code == 200, answer.text
+    days = ["2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01"]
+    assert preview == {
+        "state": "firing",
+        "value": 2.0,
+        "error": None,
+        "series_index": 0,
+        "breakdown_value": "pro",
+        "label": "pro",
+        "interval": "day",
+        "points": [
+            {"day": day, "value": value, "is_complete": day != days[-1]}
+            for day, value in zip(days, [0.0, 0.0, 0.0, 2.0], strict=True)
+        ],
+        "limits": [1.0],
+        "choices": [
+            {
+                "series_index": 0,
+                "breakdown_value": value,
+                "label": value,
+                "is_previous": False,
+            }
+            for value in ("pro", "free")
+        ],
+    }
+    assert (other.json()["state"], other.json()["value"]) == ("not_firing", 1.0)
+    stored = await tenant.get(f"/alerts/{made['id']}/")
+    assert {name: stored[name] for name in ("state", "value", "breakdown_value")} == {
+        name: preview[name] for name in ("state", "value", "breakdown_value")
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if "name" not in REFUSED[name][0]])
+async def test_a_preview_of_an_invalid_alert_is_refused(tenant: Tenant, name: str) -> None:
+    sent, code, detail, attr = REFUSED[name]
+    if attr == "subscribed_users":
+        known = "breakdown_value, condition, insight, series_index, threshold"
+        code, detail = "invalid_input", f'Unknown field "{attr}". Allowed are: {known}.'
+    valid = {"insight": await insight(tenant), "condition": "above", "threshold": 1}
+
+    answer = await tenant.api.post("/alerts/preview/", json={**valid, **sent})
+
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", code, detail, attr)
+
+
+async def test_a_preview_of_an_alert_on_the_insight_of_another_project_is_refused(
+    tenant: Tenant,
+) -> None:
+    async with open_tenant(tenant.server, tenant.project_id + 7_000_009) as neighbour:
+        theirs = await insight(neighbour)
+        sent = {"insight": theirs, "condition": "above", "threshold": 1}
+
+        answer = await tenant.api.post("/alerts/preview/", json=sent)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "insight")
+
+
+async def test_a_new_name_or_reader_does_not_start_the_alert_again(tenant: Tenant) -> None:
+    made = await alert(tenant, condition="below")
+    await all_checked(tenant)
+    place = f"/alerts/{made['id']}/"
+
+    renamed = await tenant.api.patch(
+        place, json={"name": "Less", "subscribed_users": [tenant.user_id, tenant.user_id]}
+    )
+
+    assert (renamed.json()["name"], renamed.json()["state"]) == ("Less", "firing")
+    assert renamed.json()["subscribed_users"] == [tenant.user_id]

@@ -1,41 +1,27 @@
 """The conditions under which an alert fires."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from fanion.insights.alerts.model import (
-    Alert,
-    BreakdownValue,
-    Checked,
-    Condition,
+from fanion.insights.alerts.checks import (
     check_alert,
+    choices_of,
     follow_breakdown_value,
+    limits_of,
 )
-
-NOW = datetime(2024, 3, 1, tzinfo=UTC)
+from fanion.insights.alerts.model import BreakdownValue, Checked, Condition, PlainAlert
 
 
 def alert(
     condition: Condition, threshold: float, index: int = 0, value: BreakdownValue | None = None
-) -> Alert:
-    return Alert(
-        id=1,
-        project_id=1,
-        insight_id=1,
+) -> PlainAlert:
+    return PlainAlert(
         name="n",
         series_index=index,
         condition=condition,
         threshold=threshold,
         enabled=True,
-        state="not_checked",
-        value=None,
-        error=None,
-        last_checked_at=None,
-        created_at=NOW,
-        updated_at=NOW,
-        created_by=None,
         breakdown_value=value,
     )
 
@@ -70,15 +56,23 @@ def test_a_condition_is_compared_with_the_last_interval_that_is_over(
     fires: bool,
     value: float,
 ) -> None:
-    result = check_alert(alert(condition, threshold), [{"data": data}], is_unfinished=is_unfinished)
+    results = [{"data": data}]
+
+    result, series = check_alert(alert(condition, threshold), results, is_unfinished=is_unfinished)
 
     assert result == Checked("firing" if fires else "not_firing", value)
+    assert series is not None
+    assert series.points == data
 
 
 def test_a_total_is_one_number() -> None:
     results = [{"aggregated_value": 1, "data": []}, {"aggregated_value": 7, "data": []}]
 
-    assert check_alert(alert("above", 5, 1), results, is_unfinished=True) == Checked("firing", 7)
+    result, series = check_alert(alert("above", 5, 1), results, is_unfinished=True)
+
+    assert result == Checked("firing", 7)
+    assert series is not None
+    assert (series.days, series.points) == (None, [7])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +92,7 @@ def test_a_total_is_one_number() -> None:
     ],
 )
 def test_what_has_no_such_number_is_an_error(results: Any, index: int, error: str) -> None:
-    result = check_alert(alert("changes_by", 1, index), results, is_unfinished=True)
+    result, _ = check_alert(alert("changes_by", 1, index), results, is_unfinished=True)
 
     assert result == Checked("errored", error=error)
 
@@ -141,7 +135,7 @@ def test_without_a_breakdown_there_is_nothing_to_follow(results: Any) -> None:
     ],
 )
 def test_the_number_is_that_of_the_value(value: BreakdownValue, index: int, expected: int) -> None:
-    result = check_alert(alert("below", 0, index, value), BROKEN_DOWN, is_unfinished=False)
+    result, _ = check_alert(alert("below", 0, index, value), BROKEN_DOWN, is_unfinished=False)
 
     assert result == Checked("not_firing", expected)
 
@@ -163,6 +157,57 @@ def test_a_value_whose_number_is_not_known_is_an_error(
 ) -> None:
     given = alert("above", 1, 0, "x")
 
-    result = check_alert(given, results, is_unfinished=False, shows_all_values=shows_all)
+    result, _ = check_alert(given, results, is_unfinished=False, shows_all_values=shows_all)
 
     assert result == Checked("errored", error=error)
+
+
+def test_a_value_without_events_has_a_zero_for_each_interval() -> None:
+    results = [{"breakdown_value": "a", "days": ["2024-03-01", "2024-03-02"], "data": [1, 2]}]
+
+    result, series = check_alert(alert("below", 1, 0, "x"), results, is_unfinished=True)
+
+    assert result == Checked("firing", 0)
+    assert series is not None
+    assert (series.days, series.points) == (["2024-03-01", "2024-03-02"], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("condition", "threshold", "over", "limits"),
+    [
+        ("above", 3, [1, 2], [3]),
+        ("below", 3, [], [3]),
+        ("changes_by", 3, [10, 20, 0], [17, 23]),
+        ("changes_by", 0, [10, 20], [10]),
+        ("changes_by_percent", 50, [10, 20], [5, 15]),
+        ("changes_by_percent", 50, [-10, 20], [-15, -5]),
+        ("changes_by", 3, [10], []),
+        ("changes_by_percent", 1e308, [1e9, 1], []),
+    ],
+)
+def test_the_limits_are_the_numbers_from_which_on_an_alert_fires(
+    condition: Condition, threshold: float, over: list[float], limits: list[float]
+) -> None:
+    assert limits_of(alert(condition, threshold), over) == limits
+
+
+def test_an_alert_can_watch_each_entry_of_a_result() -> None:
+    results = [
+        {"label": "a", "compare_label": "current", "breakdown_value": ["x", "y"], "data": [1]},
+        {"label": "a", "compare_label": "previous", "breakdown_value": ["x", "y"], "data": [2]},
+        {"label": "a", "compare_label": "current", "breakdown_value": "z", "data": [3]},
+    ]
+
+    choices = choices_of(results)
+
+    watched = [
+        check_alert(
+            alert("above", 0, choice.series_index, choice.breakdown_value),
+            results,
+            is_unfinished=False,
+        )[0].value
+        for choice in choices
+    ]
+    assert watched == [1, 2, 3]
+    assert [choice.is_previous for choice in choices] == [False, True, False]
+    assert choices_of({"bins": []}) == []

@@ -17,7 +17,7 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
-from fanion.accounts.mail.message import Mail, encode
+from fanion.accounts.mail.message import Mail, encode, on_one_line
 from fanion.config.mail import SmtpServer
 
 SILENCE_S = 10.0  # at most, between two replies of the mail server
@@ -142,19 +142,18 @@ def _describe_error(error: Exception) -> MailNotSent:
         case ssl.SSLCertVerificationError():
             return MailNotSent(f"its certificate is not trusted: {error.verify_message}")
         case SMTPException():
-            return MailNotSent(f"{type(error).__name__}: {_on_one_line(error.message)}")
+            return MailNotSent(f"{type(error).__name__}: {_reason(error.message)}")
         case OSError():
-            reason = _on_one_line(str(error))
+            reason = _reason(str(error))
             return MailNotSent(f"{type(error).__name__}: {reason}".rstrip(": "))
     return MailNotSent(type(error).__name__)
 
 
 def _describe_refusal(what: str, refused: SMTPResponseException) -> MailNotSent:
     """Describe a refusal. Codes of 500 and more are final (RFC 5321 section 4.2.1)."""
-    reason = f"{refused.code} {_on_one_line(refused.message)}".rstrip()
+    reason = f"{refused.code} {_reason(refused.message)}".rstrip()
     return MailNotSent(f"the mail server refused {what}: {reason}", is_final=refused.code >= 500)
 
 
-def _on_one_line(text: str) -> str:
-    plain = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(plain.split())[:REASON_CHARS_MAX]
+def _reason(text: str) -> str:
+    return on_one_line(text)[:REASON_CHARS_MAX]

@@ -33,6 +33,11 @@ def is_sendable(address: str) -> bool:
     return is_mail_address(_ascii_domain(address))
 
 
+def on_one_line(text: str) -> str:
+    """Return the text with a space for each run of line breaks, control characters and spaces."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def encode(mail: Mail, sender: tuple[str, str], now: datetime, message_id: str) -> EmailMessage:
     """Encode a mail for SMTP.
 

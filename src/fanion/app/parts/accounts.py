@@ -8,7 +8,6 @@ from pathlib import Path
 from fanion.accounts.attempts_store import AttemptStore
 from fanion.accounts.failed_logins_worker import FailedLogins
 from fanion.accounts.links_store import LinkStore
-from fanion.accounts.mail.client import MailClient
 from fanion.accounts.mail.worker import MailWorker
 from fanion.accounts.model import SignInOptions
 from fanion.accounts.oidc.api import OidcLogin
@@ -23,9 +22,9 @@ from fanion.accounts.sessions.service import SessionService
 from fanion.accounts.sessions.store import SessionStore
 from fanion.accounts.sign_in.service import SignIn
 from fanion.accounts.users_store import AccountStore
+from fanion.app.parts.mail import build_mail_sender
 from fanion.app.services import AppContext, Services
 from fanion.config import PREFIX, Settings, SettingsError
-from fanion.config.mail import read_mailbox
 from fanion.db.engine import Records
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.change_bus import Topic
@@ -106,16 +105,8 @@ def _build_sign_in(public: Services) -> SignIn:
 
 
 def _build_mails(public: Services) -> MailWorker | None:
-    settings, metrics = public.context.settings, public.context.metrics
-    if settings.smtp_server is None:
-        return None
-    sender = read_mailbox(settings.mail_from)
-    client = MailClient(settings.smtp_server, sender, public.context.now)
-
-    def count(outcome: str) -> None:
-        metrics.mails.labels(outcome).inc()
-
-    return MailWorker(client.send, time.monotonic, count)
+    sender = build_mail_sender(public.context)
+    return None if sender is None else MailWorker(sender.send, time.monotonic, sender.count)
 
 
 def build_oidc_login(

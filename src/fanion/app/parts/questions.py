@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
+from fanion.app.parts.mail import build_mail_sender
 from fanion.app.services import Services
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
@@ -28,6 +29,9 @@ from fanion.flags.usage.enabled_persons_store import EnabledPersons
 from fanion.insights.actors.cohorts_service import CohortActors
 from fanion.insights.actors.newer_service import ActorsAnswers
 from fanion.insights.actors.service import ActorFinder
+from fanion.insights.alerts.checks_service import AlertChecks
+from fanion.insights.alerts.mails_store import AlertMailStore
+from fanion.insights.alerts.mails_worker import AlertMailWorker
 from fanion.insights.alerts.service import AlertService
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
@@ -63,6 +67,7 @@ class Questions:
     Attributes:
         statements: Runs the statements of requests.
         behind: Calculates results that no client waits for.
+        alert_mails: None without a mail server.
     """
 
     statements: Statements
@@ -76,6 +81,7 @@ class Questions:
     refresher: DashboardRefreshWorker
     alerts: AlertService
     alerter: AlertWorker
+    alert_mails: AlertMailWorker | None
     cohorts: CohortService
     cohort_members: CohortMembers
     explanations: CohortExplanations
@@ -93,6 +99,7 @@ class Questions:
             "copies": self.copies.run,
             "property_uses": self.columns.run,
             **shared,
+            **({} if self.alert_mails is None else {"alert_mails": self.alert_mails.run}),
             "cohorts": self.calculator.run,
             "dashboards": self.refresher.run,
             "alerts": self.alerter.run,
@@ -124,7 +131,12 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     # Interactive questions must not share a result with a low-priority calculation.
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
     refreshes = DashboardRefreshStore(records, timedelta(seconds=settings.dashboards_every_s))
-    alerts = AlertStore(records, timedelta(seconds=settings.alerts_every_s))
+    alerts = AlertStore(
+        records,
+        timedelta(seconds=settings.alerts_every_s),
+        settings.mail_url if settings.smtp_url else None,
+    )
+    insights = InsightStore(records)
     calculator = _build_calculator(public, events, behind)
     cohorts = _build_cohorts(public, calculator, CohortActors(actors, public.flags.projects))
     return Questions(
@@ -133,12 +145,13 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         threads=threads,
         copies=copies,
         questions=questions,
-        insights=InsightService(InsightStore(records), questions),
+        insights=InsightService(insights, questions),
         actors=actors,
         dashboards=DashboardService(dashboards, results, refreshes),
         refresher=DashboardRefreshWorker(refreshes, results_behind, project_of, now),
-        alerts=AlertService(alerts),
-        alerter=AlertWorker(alerts, results_behind, project_of, now),
+        alerts=AlertService(alerts, AlertChecks(insights, results)),
+        alerter=AlertWorker(alerts, AlertChecks(insights, results_behind), project_of, now),
+        alert_mails=_build_alert_mails(public),
         cohorts=cohorts,
         cohort_members=CohortMembers(cohorts, events),
         explanations=CohortExplanations(cohorts, events, statements.members),
@@ -151,6 +164,14 @@ def build_questions(public: Services, events: EventStore) -> Questions:
             maintained.step, COLUMNS_EVERY_S, "property_columns_not_kept"
         ),
     )
+
+
+def _build_alert_mails(public: Services) -> AlertMailWorker | None:
+    sender = build_mail_sender(public.context)
+    if sender is None:
+        return None
+    store, project_of = AlertMailStore(public.records), public.flags.projects.by_id
+    return AlertMailWorker(store, sender.send, project_of, public.context.now, sender.count)
 
 
 def _build_statements(

@@ -131,6 +131,8 @@ alerts = Table(
     Column("condition", String(30), nullable=False),
     Column("threshold", Float, nullable=False),
     Column("enabled", Boolean, nullable=False),
+    # Ids of the users who get mails; null for none.
+    Column("subscribed_users", Json, nullable=True),
     Column("state", String(20), nullable=False),
     Column("value", Float, nullable=True),
     Column("error", Text, nullable=True),
@@ -143,6 +145,43 @@ alerts = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     Index(None, "project_id"),
     Index(None, "due_at"),
+    sqlite_autoincrement=True,
+)
+
+# The last checks of each alert.
+alert_checks = Table(
+    "alert_checks",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("alert_id", ID, ForeignKey("alerts.id", ondelete="CASCADE"), nullable=False),
+    Column("checked_at", UtcDateTime, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("value", Float, nullable=True),
+    Column("error", Text, nullable=True),
+    # How many webhook deliveries and mails the check has caused.
+    Column("webhooks", Integer, nullable=False),
+    Column("mails", Integer, nullable=False),
+    Index(None, "project_id"),
+    Index(None, "alert_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+# Mails about alerts that are still to be sent. A row is deleted once its mail is sent or given up.
+alert_mails = Table(
+    "alert_mails",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("alert_id", ID, ForeignKey("alerts.id", ondelete="CASCADE"), nullable=False),
+    Column("user_id", ID, ForeignKey("users.id"), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("lease_until", UtcDateTime, nullable=True),
+    Index(None, "project_id"),
+    Index(None, "alert_id"),
+    Index(None, "created_at"),
     sqlite_autoincrement=True,
 )
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
 
 from fanion.activity.model import Author
 from fanion.errors import Invalid
-from fanion.insights.alerts.model import Alert, check_threshold, check_value
+from fanion.insights.alerts.checks_service import AlertChecks, Check
+from fanion.insights.alerts.model import Alert, PlainAlert, check_threshold, check_value
 from fanion.insights.alerts.store import (
     AlertStore,
     change_alert,
@@ -18,6 +20,7 @@ from fanion.insights.alerts.store import (
 )
 from fanion.insights.kinds.service import has_series
 from fanion.insights.questions.service import read_stored_question
+from fanion.projects.model import Project
 
 NO_SERIES = (
     "An alert needs an insight with numbers by interval: trends, life cycles, or funnels shown as "
@@ -27,13 +30,14 @@ NO_SERIES = (
 
 @dataclass(frozen=True, slots=True)
 class AlertService:
-    """The changes of alerts.
+    """The changes of alerts, and checks before them.
 
-    Every change raises Invalid for a threshold or a value of the breakdown that cannot be used, and
+    Every call raises Invalid for a threshold or a value of the breakdown that cannot be used, and
     for an insight that does not exist or has no series of numbers.
     """
 
     store: AlertStore
+    checks: AlertChecks
 
     async def create_alert(self, author: Author, sent: Mapping[str, Any]) -> Alert:
         """Create an alert.
@@ -60,6 +64,17 @@ class AlertService:
         async with self.store.records.write() as connection:
             await connection.run_sync(remove_alert, author, alert_id)
 
+    async def preview_alert(
+        self, project: Project, sent: Mapping[str, Any], now: datetime
+    ) -> Check[PlainAlert]:
+        """Check an alert that is not saved. Nobody is told of the outcome."""
+        values = _columns(sent, {})
+        async with self.store.records.read() as connection:
+            await connection.run_sync(_require_series, project.id, values)
+        insight_id = values.pop("insight_id")
+        alert = PlainAlert(name="", enabled=True, **values)
+        return await self.checks.check(project, insight_id, alert, now)
+
 
 def _columns(sent: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that a request sets.
@@ -73,6 +88,8 @@ def _columns(sent: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any
     values = dict(sent)
     if "insight" in values:
         values["insight_id"] = values.pop("insight")
+    if "subscribed_users" in values:
+        values["subscribed_users"] = list(dict.fromkeys(values["subscribed_users"]))
     check_value(values.get("breakdown_value"))
     check_threshold(*({**known, **values}[name] for name in ("condition", "threshold")))
     return values

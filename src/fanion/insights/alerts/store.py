@@ -1,10 +1,11 @@
 """Alerts in the records store: managed with their activity, and checked by one server at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
@@ -13,9 +14,12 @@ from fanion.activity.store import record_activity
 from fanion.db.due_work import AHEAD, DueRow, DueRows
 from fanion.db.engine import Records
 from fanion.db.schema.insights import alerts, insights
-from fanion.db.schema.tables import projects
+from fanion.db.schema.tables import memberships, projects
 from fanion.errors import Invalid, NotFound
-from fanion.insights.alerts.model import Alert, Checked, PlainAlert
+from fanion.insights.alerts.checks_store import record_check
+from fanion.insights.alerts.mail import AlertNews
+from fanion.insights.alerts.mails_store import enqueue_mails
+from fanion.insights.alerts.model import Alert, AlertCheck, Checked, PlainAlert
 from fanion.insights.model import SavedQuestion
 from fanion.insights.saved.store import read_user_summaries
 from fanion.projects.model import UserSummary
@@ -25,8 +29,13 @@ from fanion.webhooks.outbox_store import enqueue
 ALERTS_MAX = 100  # in one project
 LEASE = timedelta(minutes=5)
 # Fields whose changes are recorded in the activity log; outcomes of checks are not.
-RECORDED = ("insight_id", *PlainAlert.__struct_fields__)
-_COLUMNS = tuple(name for name in Alert.__struct_fields__ if name != "created_by")
+RECORDED = ("insight_id", *PlainAlert.__struct_fields__, "subscribed_users")
+_COLUMNS = tuple(
+    name for name in Alert.__struct_fields__ if name not in ("created_by", "subscribed_users")
+)
+_WEBHOOK_FIELDS = ("project_id", "insight_id", *PlainAlert.__struct_fields__)
+# Fields that do not change what a check says.
+_TOLD = frozenset({"name", "subscribed_users"})
 _NEW = {"state": "not_checked", "value": None, "error": None, "last_checked_at": None}
 
 _alert = alerts.c
@@ -38,16 +47,24 @@ class AlertStore:
 
     Attributes:
         every: The time from one check of an alert to the next.
+        mail_url: The start of links in mails; None if no mail can be sent.
     """
 
     records: Records
     every: timedelta
+    mail_url: str | None = None
 
     async def list_alerts(
-        self, project_id: int, limit: int, offset: int
+        self, project_id: int, limit: int, offset: int, insight_id: int | None = None
     ) -> tuple[Sequence[Alert], int]:
-        """Return a page of the project's alerts, oldest first, and their total number."""
+        """Return a page of the project's alerts, oldest first, and their total number.
+
+        Args:
+            insight_id: Only alerts of this insight.
+        """
         theirs = _alert.project_id == project_id
+        if insight_id is not None:
+            theirs &= _alert.insight_id == insight_id
         count = select(func.count()).select_from(alerts).where(theirs)
         statement = select(alerts).where(theirs).order_by(_alert.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
@@ -77,7 +94,9 @@ class AlertStore:
     async def finish_check(
         self, row: DueRow, alert: Alert, outcome: Checked, now: datetime
     ) -> None:
-        """Store the outcome of a check, and call webhooks when the alert starts or stops firing.
+        """Store the outcome of a check, and tell of it when the alert starts or stops firing.
+
+        Webhooks are called, and the subscribed users get mails.
 
         Args:
             row: The claim of the alert.
@@ -96,14 +115,29 @@ class AlertStore:
         values = {**asdict(outcome), **followed, **times}
         if not self.checks.finish(connection, row, **values):
             return
+        called = mailed = 0
         if (alert.state == "firing") != (outcome.state == "firing"):
             body = partial(alert_body, _webhook_values(alert, outcome), now)
-            enqueue(connection, alert.project_id, "insight.alert", body, now)
+            called = enqueue(connection, alert.project_id, "insight.alert", body, now)
+            mailed = self._enqueue_mails(connection, alert, outcome, now)
+        check = AlertCheck(checked_at=now, webhooks=called, mails=mailed, **asdict(outcome))
+        record_check(connection, alert, check)
+
+    def _enqueue_mails(
+        self, connection: Connection, alert: Alert, outcome: Checked, now: datetime
+    ) -> int:
+        if self.mail_url is None:
+            return 0
+        statement = select(insights.c.name, insights.c.derived_name)
+        insight = connection.execute(statement.where(insights.c.id == alert.insight_id)).one()
+        path = f"/project/{alert.project_id}/insights/{alert.insight_id}?tab=alerts"
+        name = insight.name or insight.derived_name or ""
+        news = AlertNews(alert, outcome, name, self.mail_url + path, now)
+        return enqueue_mails(connection, news)
 
 
 def _webhook_values(alert: Alert, outcome: Checked) -> Mapping[str, Any]:
-    names = ("project_id", *(name for name in RECORDED if name != "enabled"))
-    values = {name: getattr(alert, name) for name in names}
+    values = {name: getattr(alert, name) for name in _WEBHOOK_FIELDS if name != "enabled"}
     return {"alert_id": alert.id, **values, **asdict(outcome)}
 
 
@@ -111,7 +145,8 @@ def create_alert(connection: Connection, author: Author, values: Mapping[str, An
     """Create an alert within a transaction.
 
     Raises:
-        Invalid: The insight does not exist, or the project has ALERTS_MAX alerts.
+        Invalid: The insight or a subscribed user does not exist, or the project has ALERTS_MAX
+            alerts.
     """
     project_id = author.project_id
     # Serialises creations, so that the limit holds.
@@ -120,6 +155,7 @@ def create_alert(connection: Connection, author: Author, values: Mapping[str, An
     if (connection.scalar(count) or 0) >= ALERTS_MAX:
         raise Invalid(f"A project can have at most {ALERTS_MAX} alerts.")
     _require_insight(connection, project_id, values)
+    _require_members(connection, author.organization_id, values.get("subscribed_users", ()))
     statement = insert(alerts).values(
         project_id=project_id,
         created_by_id=author.user_id,
@@ -143,20 +179,28 @@ def change_alert(
 
     Raises:
         NotFound: There is no such alert.
-        Invalid: The insight does not exist.
+        Invalid: The insight, or a user who is not subscribed yet, does not exist.
     """
     before = _get_alert(connection, author.project_id, alert_id)
     _require_insight(connection, author.project_id, values)
+    added = set(values.get("subscribed_users", ())).difference(before.subscribed_users)
+    _require_members(connection, author.organization_id, sorted(added))
     if "insight_id" in values:
         values = {"breakdown_value": None, **values}  # the old value belongs to the other insight
     differing = {name: value for name, value in values.items() if getattr(before, name) != value}
     if not differing:
         return before
-    again = {**_NEW, "due_at": author.now, "updated_at": author.now, "lease_until": None}
-    connection.execute(update(alerts).where(_alert.id == alert_id).values(**differing, **again))
+    again = {} if _TOLD.issuperset(differing) else _unchecked(author.now)
+    changed = {**differing, **again, "updated_at": author.now}
+    connection.execute(update(alerts).where(_alert.id == alert_id).values(**changed))
     after = _get_alert(connection, author.project_id, alert_id)
     _record_change(connection, author, before, after)
     return after
+
+
+def _unchecked(now: datetime) -> Mapping[str, Any]:
+    """Return the columns of an alert that is to be checked again."""
+    return {**_NEW, "due_at": now, "lease_until": None}
 
 
 def remove_alert(connection: Connection, author: Author, alert_id: int) -> None:
@@ -180,6 +224,23 @@ def _require_insight(connection: Connection, project_id: int, values: Mapping[st
             code="does_not_exist",
             attr="insight",
         )
+
+
+def _require_members(
+    connection: Connection, organization_id: UUID, user_ids: Collection[int]
+) -> None:
+    member = memberships.c
+    statement = select(member.user_id).where(
+        member.organization_id == organization_id, member.user_id.in_(user_ids)
+    )
+    known = set(connection.scalars(statement)) if user_ids else set()
+    for user_id in user_ids:
+        if user_id not in known:
+            raise Invalid(
+                f'Invalid pk "{user_id}" - object does not exist.',
+                code="does_not_exist",
+                attr="subscribed_users",
+            )
 
 
 def question_of_insight(
@@ -224,6 +285,7 @@ def _read_alerts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert
     return [
         Alert(
             created_by=users.get(row.created_by_id),
+            subscribed_users=row.subscribed_users or [],
             **{name: getattr(row, name) for name in _COLUMNS},
         )
         for row in rows

@@ -4,13 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from fanion.db.due_work import DueRow, LeasedWorker
-from fanion.errors import Invalid, NotFound, Unavailable
+from fanion.errors import NotFound, Unavailable
 from fanion.events.event import EventStoreUnavailable
-from fanion.insights.alerts.model import Alert, Checked, check_alert, follow_breakdown_value
+from fanion.insights.alerts.checks_service import AlertChecks
 from fanion.insights.alerts.store import AlertStore
-from fanion.insights.questions.result_cache import ResultCache
-from fanion.insights.questions.service import read_stored_question
-from fanion.insights.saved.store import InsightStore
 from fanion.projects.model import Project
 
 
@@ -27,38 +24,18 @@ class AlertWorker(LeasedWorker[Project]):
     def __init__(
         self,
         store: AlertStore,
-        results: ResultCache,
+        checks: AlertChecks,
         project_of: Callable[[int], Awaitable[Project | None]],
         now: Callable[[], datetime],
     ) -> None:
         super().__init__(store.checks, project_of, now)
         self._store = store
-        self._insights = InsightStore(store.records)
-        self._results = results
+        self._checks = checks
 
     async def _due_items(self, now: datetime) -> Sequence[DueRow]:
         return await self._store.due_alerts(now)
 
     async def _process(self, row: DueRow, project: Project) -> None:
         alert = await self._store.get_alert(project.id, row.id)
-        alert, outcome = await self._checked(project, alert)
-        await self._store.finish_check(row, alert, outcome, self._now())
-
-    async def _checked(self, project: Project, alert: Alert) -> tuple[Alert, Checked]:
-        """Return the alert, with the value of the breakdown that it follows, and the outcome."""
-        insight = await self._insights.get_insight(project.id, alert.insight_id)
-        query = None if insight is None else read_stored_question(insight.question)
-        if query is None:
-            return alert, Checked("errored", error="The insight cannot be calculated.")
-        try:
-            answer = await self._results.get_or_calculate(project, query, self._now())
-        except Invalid as error:
-            return alert, Checked("errored", error=error.detail)
-        alert = follow_breakdown_value(alert, answer.results)
-        breakdowns = getattr(query, "breakdowns", None)
-        return alert, check_alert(
-            alert,
-            answer.results,
-            is_unfinished=query.scope.until.text is None,
-            shows_all_values=breakdowns is not None and not breakdowns.hide_other,
-        )
+        check = await self._checks.check(project, alert.insight_id, alert, self._now())
+        await self._store.finish_check(row, check.alert, check.outcome, self._now())
