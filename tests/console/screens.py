@@ -122,6 +122,20 @@ def _dashboard(name: str, query: str = "") -> Screen:
     return Screen(name, path)
 
 
+def _alert(name: str, prepare: Prepare = as_opened) -> Screen:
+    def path(showcase: Showcase) -> str:
+        shown = showcase.alert
+        place = f"insights/{shown['insight']}?tab=alerts&alert={shown['id']}"
+        return showcase.project.at(place)
+
+    return Screen(name, path, prepare)
+
+
+def _edit_alert(console: Console) -> None:
+    console.page.get_by_role("button", name="Edit", exact=True).click()
+    console.page.get_by_role("form", name="Edit alert").wait_for()
+
+
 def _definition(name: str, event: str) -> Screen:
     def path(showcase: Showcase) -> str:
         definitions = showcase.project.get("/event_definitions/", search=event)["results"]
@@ -185,6 +199,9 @@ SCREENS = (
     _in_project("keys", "", _show_keys),
     _in_project("live", "live"),
     _in_project("insights", "insights?generated=true"),
+    _in_project("alerts", "insights?alerts=true"),
+    _alert("alert"),
+    _alert("alert-edited", _edit_alert),
     _in_project("insight-empty", "insights/new"),
     _in_project("dashboards", "dashboards?generated=true"),
     _dashboard("dashboard"),

@@ -13,6 +13,7 @@ from tests.console import showcase_flags
 from tests.console.hostile import HOSTILE, deep
 from tests.console.installation import Account, Installation
 from tests.console.project import Json, Project, has
+from tests.support.awaited import until
 
 DAYS, PEOPLE, COMPANIES = 14, 120, 8
 BATCH = 1_000
@@ -77,6 +78,7 @@ class Showcase:
     flags: dict[str, Json]
     cohorts: dict[str, Json]
     dashboard: Json
+    alert: Json
 
 
 def make_showcase(installation: Installation) -> Showcase:
@@ -99,7 +101,8 @@ def make_showcase(installation: Installation) -> Showcase:
     project.await_cohorts()
     empty = installation.project("Nothing yet")
     dashboard = _dashboard(project)
-    return Showcase(project, empty, members, people, "mallory", flags, cohorts, dashboard)
+    alert = _alert(project, dashboard)
+    return Showcase(project, empty, members, people, "mallory", flags, cohorts, dashboard, alert)
 
 
 def _now() -> datetime:
@@ -292,6 +295,18 @@ def _dashboard(project: Project) -> Json:
         query = {"kind": "TrendsQuery", "series": series, **options}
         project.post("/insights/", name=name, query=query, dashboards=[made["id"]], saved=True)
     return project.patch(f"/dashboards/{made['id']}/", filters={"date_from": "-30d"})
+
+
+def _alert(project: Project, dashboard: Json) -> Json:
+    """Return an alert that fires, on the visitors of one browser."""
+    [visitors] = project.get("/insights/", search="Visitors by browser", basic="true")["results"]
+    browser = {"breakdown_value": "Firefox", "condition": "below", "threshold": 100}
+    made = project.post("/alerts/", name="Few with Firefox", insight=visitors["id"], **browser)
+    project.post(
+        "/alerts/", name=HOSTILE["markup"], insight=visitors["id"], **browser, enabled=False
+    )
+    until(lambda: project.get(f"/alerts/{made['id']}/")["state"] == "firing", "it does not fire")
+    return made
 
 
 def _drawn(display: str) -> Json:

@@ -10,6 +10,7 @@ from sqlalchemy import Table, insert, update
 from fanion.accept_log.port import Envelope
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.flags import scheduled_changes
+from fanion.db.schema.insights import alerts
 from fanion.db.schema.tables import feature_flags
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from tests.support.application import Json, Tenant, open_tenant
@@ -105,6 +106,8 @@ async def test_a_flag_that_was_rolled_back_is_one_until_it_is_on_again(tenant: T
         "name": "beta",
         "count": 1,
         "detail": None,
+        "alert_id": None,
+        "value": None,
         "at": None,
     }
     assert await problems(tenant) == []
@@ -165,6 +168,39 @@ async def test_a_cohort_whose_last_calculation_failed_is_listed(tenant: Tenant) 
     assert (problem["kind"], problem["item_id"]) == ("cohort", cohort_id)
     assert (problem["name"], problem["count"]) == ("paying", 3)
     assert problem["detail"] == "It took too long."
+
+
+async def test_alerts_that_fire_or_cannot_be_checked_are_told(tenant: Tenant) -> None:
+    question = {"insight": "TRENDS", "events": [{"id": "seen"}]}
+    insight = (await tenant.api.post("/insights/", json={"filters": question})).json()["id"]
+    kept = {"series_index": 0, "condition": "above", "threshold": 1, "due_at": NOW}
+    times = {"last_checked_at": NOW, "created_at": NOW, "updated_at": NOW}
+    alert: Json = {"insight_id": insight, "enabled": True, **kept, **times}
+    await put(tenant, alerts, **alert, name="calm", state="not_firing", value=1)
+    await put(tenant, alerts, **{**alert, "enabled": False}, name="off", state="firing", value=1)
+    broken = await put(tenant, alerts, **alert, name="broken", state="errored", error="No one.")
+    high = await put(tenant, alerts, **alert, name="high", state="firing", value=7)
+
+    found = await problems(tenant)
+    await tenant.api.patch(f"/insights/{insight}/", json={"deleted": True})
+
+    assert found == [
+        {
+            "kind": "alert",
+            "item_id": insight,
+            "name": name,
+            "count": 1,
+            "detail": detail,
+            "alert_id": alert_id,
+            "value": value,
+            "at": "2024-03-01T12:00:00Z",
+        }
+        for alert_id, name, detail, value in (
+            (high, "high", None, 7.0),
+            (broken, "broken", "No one.", None),
+        )
+    ]
+    assert await problems(tenant) == []
 
 
 async def test_problems_are_those_of_one_project(tenant: Tenant) -> None:

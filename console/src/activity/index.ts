@@ -2,3 +2,4 @@ export { ActivityList, type ActivityListProps, type ActivityPages } from "./Acti
 export { type ActivityEntry, actionsOf, actorOf } from "./describe";
 export { describeChange } from "./describeChange";
 export { itemHref } from "./itemHref";
+export { authorsQuery } from "./queries";

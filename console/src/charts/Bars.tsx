@@ -9,7 +9,7 @@ import { isHatched } from "./series";
 import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
 
-export interface BarsProps extends Omit<TimeSeriesProps, "threshold" | "isStacked"> {
+export interface BarsProps extends Omit<TimeSeriesProps, "thresholds" | "isStacked"> {
   /** Side by side instead of stacked. */
   isGrouped?: boolean;
 }

@@ -11,7 +11,8 @@ interface Props extends PlotData {
 
 /** The canvas of lines, which is loaded with the first chart. */
 export default function Plot(props: Props) {
-  const { times, series, interval, zone, isPartial, threshold, isStacked, height, cursor } = props;
+  const { times, series, interval, zone, isPartial, isStacked, height, cursor } = props;
+  const { thresholds } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const calls = useRef(props);
@@ -26,7 +27,7 @@ export default function Plot(props: Props) {
       interval,
       zone,
       isPartial,
-      threshold,
+      thresholds,
       isStacked,
       height,
     };
@@ -51,7 +52,7 @@ export default function Plot(props: Props) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [times, series, interval, zone, isPartial, threshold, isStacked, height]);
+  }, [times, series, interval, zone, isPartial, thresholds, isStacked, height]);
 
   useEffect(() => {
     const drawn = plot.current;

@@ -4,7 +4,7 @@ import { formatNumber } from "@/words/format";
 import { NoData } from "./CursorBox";
 import { Figure, type FigureProps } from "./Figure";
 import { Legend } from "./Legend";
-import type { Point, Series } from "./series";
+import type { Point, Series, Threshold } from "./series";
 import { type Interval, intervalName } from "./time";
 import { useCursor } from "./useCursor";
 
@@ -23,8 +23,8 @@ export interface TimeSeriesProps
   /** Formats values in the legend. */
   format?: (value: number) => string;
   onOpen?: (point: Point) => void;
-  /** A level to compare with, such as the limit of a rollback. */
-  threshold?: { name: string; value: number };
+  /** Levels to compare with, such as the limit of a rollback. Keep them stable. */
+  thresholds?: readonly Threshold[];
   /** Stacked areas instead of lines. */
   isStacked?: boolean;
   height?: number;
@@ -32,10 +32,12 @@ export interface TimeSeriesProps
 
 const Plot = lazyPart("plot", async () => (await import("./Plot")).default);
 const HEIGHT = 220;
+const NO_THRESHOLDS: readonly Threshold[] = [];
 
 /** Lines over time. */
 export function TimeSeries(props: TimeSeriesProps) {
-  const { times, series, interval, zone, onOpen, format = formatNumber, threshold } = props;
+  const { times, series, interval, zone, onOpen, format = formatNumber } = props;
+  const { thresholds = NO_THRESHOLDS } = props;
   const height = props.height ?? HEIGHT;
   const open = (index: number, place: number) => {
     const [time, one] = [times[index], series[place]];
@@ -102,7 +104,7 @@ export function TimeSeries(props: TimeSeriesProps) {
               interval={interval}
               zone={zone}
               isPartial={props.isPartial ?? false}
-              threshold={threshold}
+              thresholds={thresholds}
               isStacked={props.isStacked ?? false}
               height={height}
               cursor={cursor.isSet ? cursor.index : null}
@@ -120,11 +122,11 @@ export function TimeSeries(props: TimeSeriesProps) {
             active={onOpen && cursor.isSet ? cursor.series : null}
             kind="line"
           />
-          {threshold && (
-            <p className="text-sm text-ink-3">
-              {words.threshold(threshold.name, format(threshold.value))}
+          {thresholds.map(({ name, value }) => (
+            <p key={name} className="text-sm text-ink-3">
+              {words.threshold(name, format(value))}
             </p>
-          )}
+          ))}
         </>
       )}
     </Figure>

@@ -1,6 +1,6 @@
 import type uPlot from "uplot";
 import { labelled } from "./scale";
-import { markOf, type Series } from "./series";
+import { markOf, type Series, type Threshold } from "./series";
 import { axisName, type Interval, shortNumber } from "./time";
 
 export interface PlotData {
@@ -9,7 +9,7 @@ export interface PlotData {
   interval: Interval;
   zone: string | undefined;
   isPartial: boolean;
-  threshold: { name: string; value: number } | undefined;
+  thresholds: readonly Threshold[];
   /** Each line adds its values to those of the lines before it, with the area between filled. */
   isStacked: boolean;
   height: number;
@@ -25,15 +25,15 @@ const LABELS_HEIGHT = 28;
 /** Each series twice where the last interval is not over: up to the last point but one, and from
  * there dashed. */
 export function plotValues(data: PlotData): uPlot.AlignedData {
-  const { times, isPartial, threshold } = data;
+  const { times, isPartial, thresholds } = data;
   const series = data.isStacked ? sums(data.series) : data.series;
   const seconds = times.map((time) => time.getTime() / 1000);
   const last = times.length - 1;
   const lines = series.map((one) => times.map((_, index) => one.values[index] ?? null));
-  if (!isPartial) return [seconds, ...lines, ...levels(threshold, times.length)];
+  if (!isPartial) return [seconds, ...lines, ...levels(thresholds, times.length)];
   const whole = lines.map((line) => line.map((value, index) => (index === last ? null : value)));
   const open = lines.map((line) => line.map((value, index) => (index < last - 1 ? null : value)));
-  return [seconds, ...whole, ...open, ...levels(threshold, times.length)];
+  return [seconds, ...whole, ...open, ...levels(thresholds, times.length)];
 }
 
 /** Return running sums over the series, so they stack; the current and the previous period stack
@@ -50,8 +50,8 @@ export function sums(series: readonly Series[]): Series[] {
   }));
 }
 
-function levels(threshold: PlotData["threshold"], count: number): number[][] {
-  return threshold === undefined ? [] : [Array.from({ length: count }, () => threshold.value)];
+function levels(thresholds: readonly Threshold[], count: number): number[][] {
+  return thresholds.map(({ value }) => Array.from({ length: count }, () => value));
 }
 
 export function plotOptions(
@@ -78,9 +78,14 @@ export function plotOptions(
   const drawn = [...lines, ...dashed].map((line, index) =>
     floor.has(index + 1) ? { ...line, fill: floor.get(index + 1) ?? "" } : line,
   );
-  const level: uPlot.Series[] = data.threshold
-    ? [{ stroke: color("--bad"), width: 1.5, dash: THRESHOLD_DASH, points: { show: false } }]
-    : [];
+  const level = data.thresholds.map(
+    (): uPlot.Series => ({
+      stroke: color("--bad"),
+      width: 1.5,
+      dash: THRESHOLD_DASH,
+      points: { show: false },
+    }),
+  );
   const axis: uPlot.Axis = {
     font,
     stroke: color("--ink-3"),

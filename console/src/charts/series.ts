@@ -11,6 +11,12 @@ export interface Series {
   isPrevious?: boolean;
 }
 
+/** A level to compare with, drawn as a line across the chart. */
+export interface Threshold {
+  name: string;
+  value: number;
+}
+
 export type SeriesColor = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
 export interface Point {

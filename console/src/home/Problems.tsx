@@ -46,7 +46,10 @@ export function Problems() {
             <ul className="flex max-h-96 flex-col gap-3 overflow-y-auto">
               {last !== null && isSilent && <Silence since={last} />}
               {results.map((one) => (
-                <ProblemItem key={`${one.kind} ${one.item_id} ${one.detail}`} problem={one} />
+                <ProblemItem
+                  key={`${one.kind} ${one.item_id} ${one.alert_id} ${one.detail}`}
+                  problem={one}
+                />
               ))}
             </ul>
           )
@@ -100,8 +103,12 @@ function ProblemItem({ problem }: { problem: Problem }) {
   );
 }
 
-function sentenceOf({ kind, name, count }: Problem): string {
+function sentenceOf({ kind, name, count, value }: Problem): string {
   switch (kind) {
+    case "alert":
+      return value === null
+        ? words.problems.alertFailed(name)
+        : words.problems.alertFires(name, value);
     case "dead_letters":
       return words.problems.deadLetters(count);
     case "rollback":
@@ -140,6 +147,17 @@ function ProblemLink({ problem, children }: { problem: Problem; children: ReactN
           to="/project/$projectId/settings"
           params={{ projectId }}
           search={{ tab: "webhooks" }}
+          className={LINK}
+        >
+          {children}
+        </Link>
+      );
+    case "alert":
+      return (
+        <Link
+          to="/project/$projectId/insights/$insightId"
+          params={{ projectId, insightId: id }}
+          search={{ tab: "alerts", ...(problem.alert_id !== null && { alert: problem.alert_id }) }}
           className={LINK}
         >
           {children}

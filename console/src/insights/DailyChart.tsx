@@ -5,7 +5,7 @@ import { beginOf } from "./kinds/trends/lines";
 interface Props
   extends Pick<
     TimeSeriesProps,
-    "series" | "threshold" | "note" | "height" | "isPartial" | "onOpen"
+    "series" | "thresholds" | "note" | "height" | "isPartial" | "onOpen"
   > {
   /** The name of what is counted. */
   what: string;

@@ -1,1 +1,2 @@
 export { ProofField, useProof } from "./account/ProofField";
+export { webhooksQuery } from "./queries";

@@ -76,6 +76,9 @@ export const words = {
     silence: "No events for more than a day",
     deadLetters: (count: number) =>
       `${counted(count, "request", "requests")} could not be ingested`,
+    alertFires: (name: string, value: number) =>
+      `The alert ${name} is firing: ${formatNumber(value)}`,
+    alertFailed: (name: string) => `The alert ${name} cannot be checked`,
     rollback: (key: string) => `The flag ${key} was rolled back and is now off`,
     scheduledChange: (key: string) => `A scheduled change to the flag ${key} failed`,
     webhook: (url: string, count: number) =>

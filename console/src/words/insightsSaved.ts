@@ -55,7 +55,12 @@ export const words = {
   remove: "Delete",
   removed: (name: string) => `${name} deleted`,
   viewerHint: "Viewers cannot change insights.",
-  tabs: { label: "Parts of the insight", question: "Question", activity: "Activity" },
+  tabs: {
+    label: "Parts of the insight",
+    question: "Question",
+    alerts: "Alerts",
+    activity: "Activity",
+  },
   unsaved: "Unsaved changes",
   keptHere: "They are in the address of this page.",
   discard: "Discard",

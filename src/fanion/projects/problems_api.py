@@ -16,7 +16,10 @@ class ProblemBody(Struct, kw_only=True):
     kind: Kind
     item_id: Annotated[
         int | None,
-        Meta(description="The webhook, the cohort or, for changes and rollbacks, the flag."),
+        Meta(
+            description="The webhook, the cohort or, for changes and rollbacks, the flag; for an "
+            "alert its insight."
+        ),
     ]
     name: Annotated[
         str,
@@ -24,6 +27,8 @@ class ProblemBody(Struct, kw_only=True):
     ]
     count: Annotated[int, Meta(description="Dead letters, deliveries or calculations that failed.")]
     detail: Annotated[str | None, Meta(description="The last error.")]
+    alert_id: int | None
+    value: Annotated[float | None, Meta(description="The number of an alert that fires.")]
     at: Annotated[datetime | None, Meta(description="Time of the last error, if known.")]
 
 
@@ -45,10 +50,10 @@ class ProblemsApi(Controller):
     ) -> Problems:
         """Return what fails in the project, of each kind the newest 20.
 
-        These are dead letters, flags that were rolled back and are still off, and cohorts whose
-        last calculation failed; also, of the last seven days, webhook deliveries that were given up
-        and scheduled changes that failed. Backups of the server concern all of its projects: the
-        last one failed, or is late.
+        These are dead letters, alerts that fire or cannot be checked, flags that were rolled back
+        and are still off, and cohorts whose last calculation failed; also, of the last seven days,
+        webhook deliveries that were given up and scheduled changes that failed. Backups of the
+        server concern all of its projects: the last one failed, or is late.
         """
         now = request.app.state.now()
         problems = await find_problems(records, request.project.id, now, backups)
@@ -60,6 +65,8 @@ class ProblemsApi(Controller):
                     name=problem.name,
                     count=problem.count,
                     detail=problem.detail,
+                    alert_id=problem.alert_id,
+                    value=problem.value,
                     at=problem.at,
                 )
                 for problem in problems

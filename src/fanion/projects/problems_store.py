@@ -14,6 +14,7 @@ from fanion.activity.model import url_without_path
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.flags import scheduled_changes
+from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import dead_letters, feature_flags
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.runtime.backup_state import backup_problem, read_backup_state
@@ -22,15 +23,19 @@ from fanion.runtime.backup_state import backup_problem, read_backup_state
 SPAN = timedelta(days=7)
 OF_A_KIND_MAX = 20
 
-Kind = Literal["dead_letters", "webhook", "cohort", "scheduled_change", "rollback", "backup"]
+Kind = Literal[
+    "dead_letters", "webhook", "cohort", "scheduled_change", "rollback", "alert", "backup"
+]
 
 
 class Problem(Struct, frozen=True, kw_only=True):
     """A failure in a project.
 
     Attributes:
-        item_id: The id of the webhook, the cohort or the flag; None for others.
+        item_id: The id of the webhook, the cohort, the flag or, of an alert, its insight; None for
+            others.
         name: The name by which people know the item; of a webhook, its URL without the path.
+        value: The number of an alert that fires.
         at: The time of the last failure; None if it is not stored.
     """
 
@@ -39,6 +44,8 @@ class Problem(Struct, frozen=True, kw_only=True):
     name: str = ""
     count: int = 1
     detail: str | None = None
+    alert_id: int | None = None
+    value: float | None = None
     at: datetime | None = None
 
 
@@ -73,6 +80,7 @@ async def find_problems(
 def _find_problems(connection: Connection, project_id: int, since: datetime) -> list[Problem]:
     return [
         *_dead_letters(connection, project_id),
+        *_alerts(connection, project_id),
         *_rollbacks(connection, project_id),
         *_scheduled_changes(connection, project_id, since),
         *_webhooks(connection, project_id, since),
@@ -90,6 +98,30 @@ def _dead_letters(connection: Connection, project_id: int) -> Iterable[Problem]:
         return
     count = connection.scalar(select(func.count()).select_from(dead_letters).where(of_project))
     yield Problem(kind="dead_letters", count=count or 1, detail=newest.error, at=newest.failed_at)
+
+
+def _alerts(connection: Connection, project_id: int) -> Iterable[Problem]:
+    """Yield the alerts that fire or cannot be checked."""
+    alert, insight = alerts.c, insights.c
+    rows = connection.execute(
+        select(alert.id, alert.insight_id, alert.name, alert.error, alert.value)
+        .add_columns(alert.last_checked_at)
+        .join_from(alerts, insights, insight.id == alert.insight_id)
+        .where(alert.project_id == project_id, insight.deleted.is_(False))
+        .where(alert.enabled.is_(True), alert.state.in_(("firing", "errored")))
+        .order_by(alert.last_checked_at.desc(), alert.id.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(
+            kind="alert",
+            item_id=row.insight_id,
+            alert_id=row.id,
+            name=row.name,
+            detail=row.error,
+            value=row.value,
+            at=row.last_checked_at,
+        )
 
 
 def _rollbacks(connection: Connection, project_id: int) -> Iterable[Problem]:

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
 import { DailyChart, type TrendFilters, trendQuery } from "@/insights";
 import { Loaded } from "@/ui/States";
@@ -18,6 +19,7 @@ interface Props {
 /** The last two weeks with the limit, and the average that is compared with it. */
 export function RollbackChart({ metric, what, threshold, isBelow }: Props) {
   const projectId = useProjectId();
+  const thresholds = useMemo(() => [{ name: TEXTS.limit, value: threshold }], [threshold]);
   const trend = useQuery(trendQuery(projectId, metric));
   return (
     <Loaded query={trend} rows={4}>
@@ -31,7 +33,7 @@ export function RollbackChart({ metric, what, threshold, isBelow }: Props) {
             days={loaded.days}
             zone={loaded.zone}
             series={loaded.series.slice(0, 1)}
-            threshold={{ name: TEXTS.limit, value: threshold }}
+            thresholds={thresholds}
             fileName={what}
             height={180}
             note={<span className={holds ? "font-medium text-bad" : undefined}>{text}</span>}

@@ -1,13 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { ChartLine, Trash2 } from "lucide-react";
+import { BellRing, ChartLine, Trash2 } from "lucide-react";
 import { useMemo } from "react";
 import { useMe, useProjectId } from "@/app/session";
 import { KINDS } from "@/insights/kinds";
 import { LinkButton } from "@/ui/Button";
+import { lazyPart } from "@/ui/lazyPart";
 import { LINK, Page } from "@/ui/Page";
 import { Empty, Loaded } from "@/ui/States";
 import { DataTable } from "@/ui/table";
+import { words as alertWords } from "@/words/alerts";
 import { words } from "@/words/insightsSaved";
 import { columnsOf } from "./columns";
 import { DeletedInsights } from "./DeletedInsights";
@@ -18,10 +20,15 @@ import type { InsightsSearch } from "./search";
 import { readSeen } from "./seen";
 import { kindOfStored } from "./stored";
 
+const AllAlerts = lazyPart(
+  "all alerts",
+  async () => (await import("@/insights/alerts/AllAlerts")).AllAlerts,
+);
+
 const route = getRouteApi("/signed-in/project/$projectId/insights");
 
 export default function InsightsPage() {
-  const { deleted } = route.useSearch();
+  const { deleted, alerts } = route.useSearch();
   const projectId = useProjectId();
   if (deleted)
     return (
@@ -37,6 +44,20 @@ export default function InsightsPage() {
         <DeletedInsights />
       </Page>
     );
+  if (alerts)
+    return (
+      <Page
+        title={alertWords.title}
+        description={alertWords.description}
+        back={
+          <Link to="/project/$projectId/insights" params={{ projectId }} className={LINK}>
+            {words.title}
+          </Link>
+        }
+      >
+        <AllAlerts />
+      </Page>
+    );
   return <SavedInsights projectId={projectId} />;
 }
 
@@ -47,15 +68,26 @@ function SavedInsights({ projectId }: { projectId: string }) {
       title={words.title}
       description={words.description}
       actions={
-        <LinkButton
-          look="quiet"
-          icon={Trash2}
-          to="/project/$projectId/insights"
-          params={{ projectId }}
-          search={{ deleted: true }}
-        >
-          {words.deletedTitle}
-        </LinkButton>
+        <>
+          <LinkButton
+            look="quiet"
+            icon={BellRing}
+            to="/project/$projectId/insights"
+            params={{ projectId }}
+            search={{ alerts: true }}
+          >
+            {alertWords.title}
+          </LinkButton>
+          <LinkButton
+            look="quiet"
+            icon={Trash2}
+            to="/project/$projectId/insights"
+            params={{ projectId }}
+            search={{ deleted: true }}
+          >
+            {words.deletedTitle}
+          </LinkButton>
+        </>
       }
     >
       <KindLinks projectId={projectId} />

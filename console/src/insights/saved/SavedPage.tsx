@@ -24,6 +24,11 @@ const InsightActivity = lazyPart(
   async () => (await import("./InsightActivity")).InsightActivity,
 );
 
+const AlertsTab = lazyPart(
+  "insight alerts",
+  async () => (await import("@/insights/alerts/AlertsTab")).AlertsTab,
+);
+
 const route = getRouteApi("/signed-in/project/$projectId/insights/$insightId");
 
 export default function SavedPage() {
@@ -128,6 +133,11 @@ function Content({ insight, stored }: { insight: Insight; stored: Stored }) {
   const tabs: Tab<InsightTab>[] = [
     { id: "question", label: words.tabs.question, content: question },
     {
+      id: "alerts",
+      label: words.tabs.alerts,
+      content: <AlertsTab insightId={insight.id} insightName={nameOfInsight(insight)} />,
+    },
+    {
       id: "activity",
       label: words.tabs.activity,
       content: <InsightActivity insightId={insight.id} />,
@@ -140,7 +150,7 @@ function Content({ insight, stored }: { insight: Insight; stored: Stored }) {
       selected={tab}
       onSelect={(id) =>
         void navigate({
-          search: ({ tab: _, page: __, ...others }) =>
+          search: ({ tab: _, page: __, alert: ___, edit: ____, ...others }) =>
             id === "question" ? others : { ...others, tab: id },
         })
       }

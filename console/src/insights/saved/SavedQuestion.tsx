@@ -32,7 +32,7 @@ interface Props {
 
 /** The question of an insight. Changes are kept in the URL until they are saved. */
 export function SavedQuestion({ insight, stored }: Props) {
-  const { draft, behind, tab: _, page: __, ...changed } = route.useSearch();
+  const { draft, behind, tab: _, page: __, alert: ___, edit: ____, ...changed } = route.useSearch();
   const navigate = route.useNavigate();
   const saved = useMemo(() => writeQuestion(stored), [stored]);
   const write = useCallback(

@@ -11,15 +11,27 @@ export interface InsightsSearch {
   /** Include insights generated for flags. */
   generated?: true;
   deleted?: true;
+  /** Alerts instead of insights. */
+  alerts?: true;
+  /** The state of the alerts that are shown. */
+  state?: AlertState;
 }
 
-const INSIGHT_TABS = ["question", "activity"] as const;
+/** The states of alerts, the most urgent first. */
+export const ALERT_STATES = ["firing", "errored", "not_checked", "not_firing", "off"] as const;
+export type AlertState = (typeof ALERT_STATES)[number];
+
+const INSIGHT_TABS = ["question", "alerts", "activity"] as const;
 export type InsightTab = (typeof INSIGHT_TABS)[number];
 
 export interface SavedSearch extends InsightSearch {
   tab?: InsightTab;
   /** The page of the activity log. */
   page?: number;
+  /** The id of the alert that is shown. */
+  alert?: number | "new";
+  /** Whether the alert is edited. */
+  edit?: true;
   /** The insight's last change before the edits in the URL began. */
   draft?: string;
 }
@@ -34,13 +46,17 @@ export const readInsightsSearch = (given: Given): InsightsSearch =>
     tag: textOf(given.tag),
     generated: onlyTrue(given.generated),
     deleted: onlyTrue(given.deleted),
+    alerts: onlyTrue(given.alerts),
+    state: choiceOf(ALERT_STATES, given.state),
   });
 
 export function readSavedSearch(given: Given): SavedSearch {
-  const { tab, page, draft, ...question } = given;
+  const { tab, page, alert, edit, draft, ...question } = given;
   const read = present<SavedSearch>({
     tab: choiceOf(INSIGHT_TABS, tab),
     page: pageOf(page),
+    alert: alert === "new" || Number.isSafeInteger(alert) ? (alert as number | "new") : undefined,
+    edit: onlyTrue(edit),
     draft: textOf(draft),
     behind: readInsightSearch(given).behind,
   });

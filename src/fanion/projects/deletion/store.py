@@ -27,6 +27,8 @@ from fanion.db.schema.events import (
 )
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys, waiting_identities
 from fanion.db.schema.insights import (
+    alert_checks,
+    alert_mails,
     alerts,
     dashboards,
     flag_evaluations,
@@ -63,6 +65,8 @@ ROWS_MAX: Final = 500
 # them: members of cohorts, tiles, deliveries and others.
 EMPTIED: Final[tuple[Table, ...]] = (
     webhooks,
+    alert_checks,
+    alert_mails,
     alerts,
     dashboards,
     insights,

@@ -41,7 +41,7 @@ export function readLines(results: unknown, compare: true | string = true): Line
     const value = breakdownValue(entry.breakdown_value);
     return {
       key: JSON.stringify([isPrevious ? "-" : "+", action === null, order, value ?? null]),
-      name: nameOf(String(entry.label), value),
+      name: nameOfEntry(String(entry.label), value),
       order,
       isFormula: action === null,
       value,
@@ -67,13 +67,19 @@ export const isOther = (value: Value | undefined): boolean =>
   [value].flat().every((one) => one === OTHER);
 
 /** Return the server's label with readable values. Cohorts already have names. */
-function nameOf(label: string, value: Value | undefined): string {
+export function nameOfEntry(label: string, value: Value | undefined): string {
   if (value === undefined) return label;
   const all = isOther(value) ? [OTHER] : [value].flat().map(String);
   const theirs = all.map((one) => LABELS[one]?.[0] ?? one).join("::");
   if (!label.endsWith(theirs)) return label;
+  return label.slice(0, label.length - theirs.length) + nameOfValue(value);
+}
+
+/** Return a breakdown value in words. */
+export function nameOfValue(value: Value): string {
+  const all = isOther(value) ? [OTHER] : [value].flat().map(String);
   const ours = all.map((one) => LABELS[one]?.[1] ?? (one === "" ? words.emptyValue : one));
-  return label.slice(0, label.length - theirs.length) + ours.join(words.between);
+  return ours.join(words.between);
 }
 
 function breakdownValue(found: unknown): Value | undefined {
