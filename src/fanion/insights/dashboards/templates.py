@@ -67,15 +67,17 @@ def _product() -> Template:
         "Who uses the product, how often, and who comes back.",
         (
             TemplateTile(text, (0, 0, 12, 2)),
-            TemplateTile("Active persons", (0, 2, 4, 3), _number(_any(math="dau"))),
+            TemplateTile("Active persons", (0, 2, 4, 3), _number(_any("dau", "Persons"))),
             TemplateTile(
-                "Persons who signed in", (4, 2, 4, 3), _number(_event("$identify", "dau"))
+                "Persons who signed in",
+                (4, 2, 4, 3),
+                _number(_event("$identify", "dau", "Persons")),
             ),
-            TemplateTile("Sessions", (8, 2, 4, 3), _number(_any(math="unique_session"))),
+            TemplateTile("Sessions", (8, 2, 4, 3), _number(_any("unique_session", "Sessions"))),
             TemplateTile(
                 "Active persons by day, and within a week",
                 (0, 5, 6, 4),
-                _trend(_any(math="dau"), _any(math="weekly_active")),
+                _trend(_any("dau", "In a day"), _any("weekly_active", "In a week")),
             ),
             TemplateTile(
                 "New, returning and lost persons",
@@ -93,8 +95,9 @@ def _product() -> Template:
 
 
 def _web() -> Template:
-    visitors, views = _event("$pageview", "dau"), _event("$pageview")
-    sessions = _event("$pageview", "unique_session")
+    visitors = _event("$pageview", "dau", "Visitors")
+    views = _event("$pageview", "total", "Page views")
+    sessions = _event("$pageview", "unique_session", "Sessions")
     paths = {"includeEventTypes": ["$pageview"], "edgeLimit": 20, "stepLimit": 4}
     return Template(
         "Web",
@@ -137,9 +140,7 @@ def _flag(key: str) -> Template:
             TemplateTile("Persons by value", (0, 0, 4, 4), _by(answer, persons)),
             TemplateTile("Calls by value and day", (4, 0, 8, 4), _trend(calls, by=answer)),
             TemplateTile(text, (0, 4, 12, 2)),
-            TemplateTile(
-                "Active persons by value", (0, 6, 6, 4), _trend(_any(math="dau"), by=of_flag)
-            ),
+            TemplateTile("Active persons by value", (0, 6, 6, 4), _trend(_any("dau"), by=of_flag)),
             TemplateTile("Errors by value", (6, 6, 6, 4), _trend(_event("$exception"), by=of_flag)),
             TemplateTile("Who comes back, by value", (0, 10, 12, 5), _retention(calls, by=answer)),
         ),
@@ -151,12 +152,19 @@ def _question(kind: str, dates: Mapping[str, str], **fields: Any) -> Json:
     return {"kind": kind, "dateRange": dict(dates), "filterTestAccounts": True, **fields}
 
 
-def _event(name: str, math: str = "total") -> Json:
-    return {"kind": "EventsNode", "event": name, "math": math}
+def _event(event: str | None, math: str = "total", name: str | None = None) -> Json:
+    """Return a series.
+
+    Args:
+        event: None for any event.
+        name: What it is called; None for the name of the event.
+    """
+    named = {} if name is None else {"custom_name": name}
+    return {"kind": "EventsNode", "event": event, "math": math, **named}
 
 
-def _any(math: str = "total") -> Json:
-    return {"kind": "EventsNode", "event": None, "math": math}
+def _any(math: str = "total", name: str | None = None) -> Json:
+    return _event(None, math, name)
 
 
 def _trend(*series: Json, by: str | None = None, **fields: Any) -> Json:

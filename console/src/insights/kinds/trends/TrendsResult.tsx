@@ -113,7 +113,9 @@ function WholeChart({ lines, colors, display, ...props }: ChartProps) {
     onOpen: props.opens ? (place) => props.open(lines[place]) : undefined,
   };
   if (display === "BoldNumber")
-    return <BigNumber {...chart} height={props.isTile ? (props.height ?? 0) + LEGEND_PX : undefined} />;
+    return (
+      <BigNumber {...chart} height={props.isTile ? (props.height ?? 0) + LEGEND_PX : undefined} />
+    );
   if (display === "ActionsPie") return <Pie {...chart} />;
   if (display === "WorldMap") return <WorldMap {...chart} />;
   if (display === "ActionsTable")
