@@ -182,6 +182,23 @@ def test_events_that_were_deleted_after_use_are_missed(
     assert server.run("doctor").returncode == 0
 
 
+def test_a_damaged_file_of_the_events_is_found_without_the_engines_message(
+    server: RealServer,
+) -> None:
+    run_once(server)
+    folder = server.data.resolve() / "events"
+    [table] = [file.resolve() for file in folder.glob("store/*/*/events.sql")]
+    table.write_bytes(random.Random(1).randbytes(100))
+
+    examined = server.run("doctor")
+
+    assert findings(examined) == {
+        "event store": f"{folder} cannot be opened by the event engine, or is damaged: "
+        f"SYNTAX_ERROR in {table}"
+    }
+    assert advice_of(examined, "event store") == "Restore the folder from a backup."
+
+
 def test_a_taken_port_is_found_by_the_doctor(server: RealServer) -> None:
     with socket.create_server(("127.0.0.1", server.port)):
         examined = server.run("doctor")

@@ -5,7 +5,7 @@ They say whether the stores answer, belong together, and have the same time as t
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from fanion.accept_log.port import sum_backlogs
 from fanion.accept_log.spool_folder import files_in
 from fanion.accept_log.sqlite_file import check_mark
 from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
+from fanion.cli.doctor.engine_failure import DAMAGE_ADVICE, EngineFailed, engine_failures
 from fanion.cli.doctor.ledger import ADVICE as ADVICE_ON_LOSS
 from fanion.cli.doctor.ledger import (
     Counted,
@@ -286,7 +287,11 @@ async def _check_events(
     now = utc_now()
     # Read the ledger first: events are stored before they are counted.
     counted = None if installation is None else await _read_own_ledger(settings, now)
-    inspected, found_s = await _inspect_events(settings, installation, now)
+    try:
+        with nullcontext() if folder is None else engine_failures(folder):
+            inspected, found_s = await _inspect_events(settings, installation, now)
+    except EngineFailed as error:
+        return [Finding(what, False, str(error), DAMAGE_ADVICE)]
     # Of the embedded engine the finding about versions tells, whether or not a server uses it.
     advice = "" if folder is not None else cost_of_text(inspected.version)
     findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}", advice)]
