@@ -118,14 +118,19 @@ class Stored:
     counted: int
 
 
-def stored(data: Path) -> Stored:
+def read_events(data: Path) -> Any:
+    """Return the rows of the event store of a stopped server."""
     done = subprocess.run(
         [sys.executable, "-c", _READ_EVENTS, f"chdb://{data.resolve() / 'events'}"],
         capture_output=True,
         text=True,
         check=True,
     )
-    events, [[copies]], persons = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def stored(data: Path) -> Stored:
+    events, [[copies]], persons = read_events(data)
     assert max(Counter(name for _, name, _, _ in events).values(), default=1) == 1
     with closing(sqlite3.connect(data / "records.db")) as db:
         rows = db.execute(
@@ -257,6 +262,45 @@ def test_a_backup_killed_in_the_middle_leaves_the_older_one(
     content = stored(other.data)
     assert before <= content.events.keys()
     require_consistent(content)
+
+
+def test_deletions_after_a_backup_are_made_again(
+    server: RealServer, keys: Keys, tmp_path: Path
+) -> None:
+    """Delete a person after a backup that has its events in the store and in the log."""
+    server.start()
+    destination = tmp_path / "backups"
+    with plain_http.Client(
+        base_url=f"{server.url}/api/projects/{keys.project_id}",
+        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+        timeout=120,
+    ) as api:
+        for distinct_id in ("ann", "bob"):
+            event = {"event": f"of {distinct_id}", "distinct_id": distinct_id}
+            body = {"api_key": keys.project_api_key, "batch": [event] * 3}
+            assert api.post(f"{server.url}/batch/", json=body).status_code == 200
+        until(lambda: has_caught_up(api.get(f"{server.url}/metrics").text), "it has a backlog")
+        server.command("backup", "--to", str(destination))
+        [ann] = api.get("/persons/", params={"distinct_id": "ann"}).json()["results"]
+        gone = api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
+        assert gone.status_code == 204
+    assert server.stop() == 0
+
+    other = RealServer(tmp_path / "restored")
+    output = other.command(
+        "restore", "--from", str(destination), "--erasures-of", str(server.data), "--json"
+    )
+    assert json.loads(output)["deletions_repeated"] == 1
+    other.start()
+    with plain_http.Client(
+        base_url=f"{other.url}/api/projects/{keys.project_id}",
+        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+    ) as api:
+        assert api.get("/persons/", params={"distinct_id": "ann"}).json()["results"] == []
+    until(lambda: "person_erased" in other.log_path.read_text(), "the deletion is not repeated")
+    other.stop()
+
+    assert {name for _, name, _, _ in read_events(other.data)[0]} == {"of bob"}
 
 
 def test_a_restore_killed_in_the_middle_is_not_served_and_can_be_repeated(

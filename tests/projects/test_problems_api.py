@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Table, insert, update
 
 from fanion.accept_log.port import Envelope
@@ -13,6 +14,7 @@ from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.insights import alerts
 from fanion.db.schema.tables import feature_flags
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
+from fanion.runtime.backup_state import BackupState, write_backup_state
 from tests.support.application import Json, Tenant, open_tenant
 from tests.support.management import NOW, add_key
 
@@ -88,6 +90,33 @@ async def test_dead_letters_are_one_problem_with_their_number(tenant: Tenant) ->
     assert (problem["kind"], problem["item_id"], problem["count"]) == ("dead_letters", None, 2)
     assert problem["detail"].startswith("InvalidPayload: ")
     assert problem["at"] == NOW.isoformat().replace("+00:00", "Z")
+
+
+async def test_a_backup_that_failed_is_a_problem_of_each_project_without_names(
+    tenant: Tenant,
+) -> None:
+    folder = tenant.server.running.public.context.settings.data
+    failed = BackupState(
+        destination="/mnt/secret", started_at=NOW, has_ended=True, error="/mnt/secret is full"
+    )
+    write_backup_state(folder, failed)
+
+    found = await problems(tenant)
+    write_backup_state(folder, replace(failed, error="", succeeded_at=NOW))
+
+    assert found == [
+        {
+            "kind": "backup",
+            "item_id": None,
+            "name": "",
+            "count": 1,
+            "detail": None,
+            "at": NOW.isoformat().replace("+00:00", "Z"),
+        }
+    ]
+    assert await problems(tenant) == []
+    assert await tenant.server.metric("fanion_backup_failed") == 0
+    assert await tenant.server.metric("fanion_backup_success_timestamp_seconds") == NOW.timestamp()
 
 
 async def test_a_flag_that_was_rolled_back_is_one_until_it_is_on_again(tenant: Tenant) -> None:

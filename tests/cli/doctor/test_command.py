@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from fanion.cli.app import app
@@ -18,7 +19,9 @@ from fanion.cli.doctor.command import examine_installation
 from fanion.cli.doctor.stores import Finding
 from fanion.config import Settings, read_settings
 from fanion.db.migrate import migrate
+from fanion.runtime.backup_state import BackupState, write_backup_state
 from fanion.runtime.data_dir import FolderHolder, find_holder, lock_data_dir
+from fanion.runtime.folder_state import IDENTITY_FILE, RUNNING_FILE
 from tests.support.server import free_port
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -50,6 +53,41 @@ async def test_a_folder_without_a_server_is_reported(tmp_path: Path) -> None:
     report = await findings(Settings(data=tmp_path))
 
     assert report["server"] == Finding("server", True, "none runs on this folder")
+
+
+async def test_a_backup_that_failed_or_is_late_is_reported(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, backup_to="/mnt/backups")
+    state = BackupState(
+        destination="/mnt/backups", started_at=NOW, has_ended=True, succeeded_at=NOW
+    )
+    without = (await findings(settings))["backup"]
+    unwanted = (await findings(Settings(data=tmp_path)))["backup"]
+    write_backup_state(tmp_path, replace(state, error="the disk is full"))
+    failed = (await findings(settings))["backup"]
+    write_backup_state(tmp_path, state)
+    succeeded = (await findings(settings))["backup"]
+
+    assert (without.ok, without.text) == (False, "no backup has been made yet")
+    assert (unwanted.ok, unwanted.text) == (True, "none was made with `fanion backup`")
+    assert not failed.ok
+    assert failed.text.endswith("failed: the disk is full")
+    assert succeeded == Finding(
+        "backup", True, "the last one is of 2026-05-06T07:08:09+00:00, in /mnt/backups"
+    )
+
+
+async def test_a_folder_on_which_nothing_may_start_is_reported(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path)
+    with lock_data_dir(settings):
+        mark = (tmp_path / RUNNING_FILE).read_bytes()
+    (tmp_path / RUNNING_FILE).write_bytes(mark)
+    (tmp_path / IDENTITY_FILE).unlink()  # as a copy that has another one
+
+    report = await findings(settings)
+
+    assert not report["data folder"].ok
+    assert "is a copy that was made while a server used the original" in report["data folder"].text
+    assert "`fanion restore`" in report["data folder"].advice
 
 
 async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
