@@ -12,8 +12,10 @@ from urllib.parse import unquote, urlsplit
 import structlog
 
 from fanion.config import Settings
+from fanion.runtime import backup_state
 from fanion.runtime.folder_state import (
     IDENTITY_FILE,
+    RUNNING_FILE,
     noted_as_running,
     require_restored,
     require_usable,
@@ -33,6 +35,11 @@ _FILES = (
     "kept-flags.db",
     LOCK_FILE,
     FIRST_START_FILE,
+    RUNNING_FILE,
+    IDENTITY_FILE,
+    backup_state.LOCK_FILE,
+    backup_state.STATE_FILE,
+    "erasures.jsonl",
 )
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
