@@ -35,7 +35,7 @@ def copying(clickhouse_server: ClickHouse) -> Iterator[EventsCopy]:
         for name in names:
             admin.command(f"CREATE DATABASE {name}")
         clients = [opened(clickhouse_server.url(name)) for name in names]
-        yield EventsCopy(*clients, BLOCK_ROWS)
+        yield EventsCopy(clients[0], clients[1], BLOCK_ROWS)
         for name, client in zip(names, clients, strict=True):
             client.close()
             admin.command(f"DROP DATABASE {name}")

@@ -98,7 +98,8 @@ def _target_of(source: Settings, places: list[str]) -> Settings:
 
 def _add(changes: dict[str, object], name: str, value: object) -> None:
     if name in changes:
-        refuse(f"--to: {changes[name]} and {value} are of the same kind")
+        former, other = (_without_password(str(place)) for place in (changes[name], value))
+        refuse(f"--to: {former} and {other} are of the same kind")
     changes[name] = value
 
 

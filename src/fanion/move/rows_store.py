@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import msgspec
 from sqlalchemy import (
+    Column,
     Connection,
+    MetaData,
     Row,
     Table,
     bindparam,
@@ -148,7 +150,10 @@ async def make_equal(
     return wanted
 
 
-async def _delete_surplus(source: AsyncConnection, target: AsyncConnection, table: Table) -> None:
+async def _delete_surplus(source: AsyncConnection, target: AsyncConnection, whole: Table) -> None:
+    """Delete the rows of the target whose keys the source does not have."""
+    columns = [Column(column.name, column.type, primary_key=True) for column in whole.primary_key]
+    table = Table(whole.name, MetaData(), *columns)
     key_of = _key_of(table)
     async for page in pages(target, table):
         present = await _present(source, table, page)
