@@ -138,12 +138,13 @@ $(GENERATORS)/java/.installed: tests/clients/generated/pom.xml $(JAR_HASHES)
 	    || echo "mvn failed: tests of generated clients will be skipped"; \
 	else echo "no javac and mvn: tests of generated clients will be skipped"; fi
 
-$(GENERATORS)/go/.installed: tests/clients/generated/go.mod tests/clients/generated/go.sum
+GO_MODULES := tests/clients/generated tests/clients/go
+$(GENERATORS)/go/.installed: $(foreach folder,$(GO_MODULES),$(folder)/go.mod $(folder)/go.sum)
 	@mkdir -p $(@D)
 	@if command -v go >/dev/null; then \
-	  echo "go mod download"; cd tests/clients/generated && go mod download && touch $(abspath $@) \
-	    || echo "go failed: a test of generated clients will be skipped"; \
-	else echo "no go: a test of generated clients will be skipped"; fi
+	  echo "go mod download"; for folder in $(GO_MODULES); do (cd $$folder && go mod download) || exit; done \
+	    && touch $(abspath $@) || echo "go failed: tests of clients for Go will be skipped"; \
+	else echo "no go: tests of clients for Go will be skipped"; fi
 
 # Without Node, or where its packages cannot be had, those tests are skipped and say so.
 $(NPM)/node_modules/.installed: $(NPM)/package-lock.json
