@@ -36,6 +36,8 @@ export default defineConfig({
           groups: [
             { name: "shell", tags: ["$initial"], priority: 2 },
             { name: "icons", test: /lucide-react/, minShareCount: 3 },
+            // Else it joins the editor's file, which the tabs of a flag would load for it.
+            { name: "questions", test: /\/flags\/questions/ },
             { name: "common", test: /\/src\//, minShareCount: 18, maxModuleSize: 3_000 },
           ],
         },
