@@ -1,4 +1,4 @@
-"""What a former server has accepted is sent on once, in order, from either log to the other."""
+"""Sending on what a former server has accepted: once, in order, from either log to the other."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing

@@ -11,13 +11,14 @@ import typer
 from fanion import __version__
 from fanion.accounts.password_links.store import first_link
 from fanion.accounts.passwords.rules import check_password
-from fanion.cli.backup import backup, backups, restore
 from fanion.cli.doctor.command import doctor
 from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
+from fanion.cli.maintenance.backup import backup, backups, restore
+from fanion.cli.maintenance.move import move
+from fanion.cli.maintenance.spool import spool
 from fanion.cli.migrate import migrate
-from fanion.cli.move import move
 from fanion.cli.options import AsJson, Data
 from fanion.cli.output import (
     NOT_SET_UP,
@@ -30,7 +31,6 @@ from fanion.cli.output import (
     with_records,
 )
 from fanion.cli.serve.command import HELP, HELP_OPTIONS, serve
-from fanion.cli.spool import spool
 from fanion.cli.stores import stores
 from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users
