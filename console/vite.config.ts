@@ -38,7 +38,7 @@ export default defineConfig({
             { name: "icons", test: /lucide-react/, minShareCount: 3 },
             // Else it joins the editor's file, which the tabs of a flag would load for it.
             { name: "questions", test: /\/flags\/questions/ },
-            { name: "common", test: /\/src\//, minShareCount: 18, maxModuleSize: 3_000 },
+            { name: "common", test: /\/src\//, minShareCount: 12, maxModuleSize: 3_000 },
           ],
         },
       },
