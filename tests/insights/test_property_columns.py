@@ -194,9 +194,9 @@ async def test_a_question_that_meets_a_list_reads_no_column_of_that_property_for
     project = await site.analyst.store_anew(History(happened=happened))
     by_plan = asked(events=[{"id": "a"}], breakdown="plan", breakdown_type="event")
 
-    entries = await site.answer(project, by_plan, with_columns=True)
+    answer = await site.answer(project, by_plan, with_columns=True)
 
-    assert sorted(entry["breakdown_value"] for entry in entries) == ['["free"]', "free"]
+    assert sorted(entry["breakdown_value"] for entry in answer["result"]) == ['["free"]', "free"]
     assert set(site.columns.of_project(project.id).keys) == set(KEYS) - {"plan"}
     assert set(site.columns.of_project(project.id + 1).keys) == set(KEYS)
 
@@ -211,7 +211,8 @@ async def test_a_question_is_answered_when_a_column_has_gone(
     columns.stored = {key: column for key, column in site.columns.stored.items() if key == "plan"}
 
     by_plan = asked(events=[{"id": "a"}], breakdown="plan", breakdown_type="event")
-    [entry] = await other.answer(project, by_plan, with_columns=True)
+    answer = await other.answer(project, by_plan, with_columns=True)
+    [entry] = answer["result"]
 
     assert (entry["breakdown_value"], entry["count"]) == ("free", 1)
     assert not columns.is_any_known

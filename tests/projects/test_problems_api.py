@@ -111,6 +111,8 @@ async def test_a_backup_that_failed_is_a_problem_of_each_project_without_names(
             "name": "",
             "count": 1,
             "detail": None,
+            "alert_id": None,
+            "value": None,
             "at": NOW.isoformat().replace("+00:00", "Z"),
         }
     ]

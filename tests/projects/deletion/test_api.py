@@ -15,7 +15,12 @@ from fanion.db.schema.activity import event_copies
 from fanion.db.schema.cohorts import cohort_imports
 from fanion.db.schema.events import ingestion_counts, ingestion_ledger
 from fanion.db.schema.flags import waiting_identities
-from fanion.db.schema.insights import flag_evaluations, insight_results
+from fanion.db.schema.insights import (
+    alert_checks,
+    alert_mails,
+    flag_evaluations,
+    insight_results,
+)
 from fanion.db.schema.persons import person_erasures
 from fanion.db.schema.servers import query_cancellations
 from fanion.db.schema.tables import (
@@ -125,7 +130,7 @@ async def fill(tenant: Tenant) -> None:
         filters={"insight": "TRENDS", "events": [{"id": "bought"}]},
     )
     await posted(tenant, "/dashboards/", name="Board")
-    await posted(
+    alert = await posted(
         tenant,
         "/alerts/",
         name="Much",
@@ -170,6 +175,20 @@ async def fill(tenant: Tenant) -> None:
             "with_events": False,
             "requested_at": NOW,
             "finished_at": NOW,
+        },
+        alert_checks: {
+            "alert_id": alert["id"],
+            "checked_at": NOW,
+            "state": "firing",
+            "webhooks": 0,
+            "mails": 1,
+        },
+        alert_mails: {
+            "alert_id": alert["id"],
+            "user_id": tenant.owner["id"],
+            "subject": "Much",
+            "body": "2",
+            "created_at": NOW,
         },
         tables.dead_letters: {
             "log_id": 1,
