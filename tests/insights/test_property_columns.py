@@ -196,7 +196,7 @@ async def test_a_question_that_meets_a_list_reads_no_column_of_that_property_for
 
     answer = await site.answer(project, by_plan, with_columns=True)
 
-    assert sorted(entry["breakdown_value"] for entry in answer["result"]) == ['["free"]', "free"]
+    assert sorted(entry["breakdown_value"] for entry in answer["results"]) == ['["free"]', "free"]
     assert set(site.columns.of_project(project.id).keys) == set(KEYS) - {"plan"}
     assert set(site.columns.of_project(project.id + 1).keys) == set(KEYS)
 
@@ -212,7 +212,7 @@ async def test_a_question_is_answered_when_a_column_has_gone(
 
     by_plan = asked(events=[{"id": "a"}], breakdown="plan", breakdown_type="event")
     answer = await other.answer(project, by_plan, with_columns=True)
-    [entry] = answer["result"]
+    [entry] = answer["results"]
 
     assert (entry["breakdown_value"], entry["count"]) == ("free", 1)
     assert not columns.is_any_known
