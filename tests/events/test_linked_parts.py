@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fanion.events.storage import linked_parts
 from fanion.events.storage.linked_parts import LinkedParts
 
 TABLE = "store/abc/abcdef"
@@ -109,3 +110,56 @@ def test_a_store_without_a_folder_has_no_parts(tmp_path: Path) -> None:
 
     assert parts.parts() == []
     assert parts.links() == {}
+
+
+def test_the_links_can_be_opened_as_a_store(store: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    parts = LinkedParts(store, copy)
+
+    parts.link_all()
+    parts.make_openable()
+
+    assert (copy / "metadata" / "default").readlink() == Path("../store/abc/abcdef")
+    version = Path(TABLE, "format_version.txt")
+    assert (copy / version).read_text() == "1"
+    assert not (copy / version).samefile(store / version)
+    assert sorted(path.name for path in (copy / TABLE).iterdir() if path.is_dir()) == [
+        "202601_1_1_0",
+        "202601_2_2_0",
+    ]
+    assert not (copy / "status").exists()
+
+
+def test_a_merge_while_the_first_part_is_linked_is_followed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link_folder = linked_parts._link_folder
+
+    def link_while_merging(source: Path, target: Path) -> bool:
+        if not (store / TABLE / "202601_1_2_1").exists():
+            write_part(store, "202601_1_2_1")
+            for part in ("202601_1_1_0", "202601_2_2_0"):
+                (store / TABLE / part).rename(store / TABLE / f"delete_tmp_{part}")
+        return link_folder(source, target)
+
+    monkeypatch.setattr(linked_parts, "_link_folder", link_while_merging)
+    parts = linked(store)
+    parts.link_all()
+
+    assert names(parts) == ["202601_1_2_1"]
+
+
+def test_a_store_that_changes_all_the_time_is_given_up(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserted = iter(range(10, 100))
+
+    class Changing(LinkedParts):
+        def link_some(self) -> None:
+            super().link_some()
+            write_part(store, f"202601_{(number := next(inserted))}_{number}_0")
+
+    monkeypatch.setattr(linked_parts, "monotonic", lambda: float(next(inserted)))
+
+    with pytest.raises(OSError, match="change all the time"):
+        Changing(store, store / "shadow" / "x").link_all(8)

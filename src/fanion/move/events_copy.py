@@ -14,14 +14,16 @@ from fanion.config import Settings
 from fanion.errors import StartRefused
 from fanion.events.ownership_store import Installation, gone_text, is_empty
 from fanion.events.storage.client import connect, engine_at, open_clients, open_error
+from fanion.events.storage.linked_parts import LinkedParts
 from fanion.events.storage.marks import check_mark, require_mark
 from fanion.events.storage.migrate import table_exists
-from fanion.events.storage.snapshot import snapshot_event_store
 from fanion.move.events_store import COPIED, Advance, Digest, Doubts, EventsCopy
 from fanion.runtime.data_dir import events_folder
 
 # Beside the folder of the embedded event store, so on the same disk.
 _COPY_SUFFIX: Final = ".moving"
+# Nothing is stored at the end of a move: only merges change the parts, which take seconds each.
+_REST_S_MAX: Final = 20.0
 
 
 class EventsMove:
@@ -100,10 +102,12 @@ class EventsMove:
         copy = folder.with_name(folder.name + _COPY_SUFFIX)
         shutil.rmtree(copy, ignore_errors=True)
         try:
+            parts = LinkedParts(folder, copy)
             if is_last:
-                snapshot_event_store(folder, copy)
-            else:
-                snapshot_event_store(folder, copy, stable_s=0)
+                parts.link_all(_REST_S_MAX)
+            else:  # rows that it lacks are copied at the end
+                parts.link_some()
+            parts.make_openable()
             url = urlsplit(self._source.event_store_url)._replace(path=quote(str(copy)))
             with closing(connect(engine_at(url.geturl()))) as client:
                 client.command("SYSTEM STOP MERGES")

@@ -63,7 +63,7 @@ class LinkedParts:
             if _link_folder(self._events / name, self._linked / name):
                 self._names.add(name)
 
-    def link_all(self) -> None:
+    def link_all(self, passes_s_max: float = _PASSES_S_MAX) -> None:
         """Make passes until nothing has changed during one.
 
         A folder that is read while a part replaces others may show neither.
@@ -71,7 +71,7 @@ class LinkedParts:
         Raises:
             OSError: The event store never rests, or a part cannot be linked.
         """
-        give_up = monotonic() + _PASSES_S_MAX
+        give_up = monotonic() + passes_s_max
         while monotonic() < give_up:
             self.link_some()
             if self._names == set(self._present()):
@@ -80,12 +80,20 @@ class LinkedParts:
 
     def copy_small_files(self, target: Path) -> None:
         """Copy the definitions of tables, and other files that are replaced at times."""
-        target.mkdir(mode=0o700)
+        target.mkdir(mode=0o700, exist_ok=True)
         for path in self._small_files():
             copy = target / path.relative_to(self._events)
             copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileNotFoundError):  # a mutation that is finished
                 copy.write_bytes(path.read_bytes())
+
+    def make_openable(self) -> None:
+        """Add to the linked parts what the engine needs to open their folder as a store."""
+        self.copy_small_files(self._linked)
+        for path, target in self.links().items():
+            link = self._linked / path
+            link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            link.symlink_to(target)
 
     def parts(self) -> list[LinkedPart]:
         """Return the linked parts."""
