@@ -111,7 +111,7 @@ def _screens(console: Console, installation: Installation) -> Iterator[Row]:
 def _addresses(
     installation: Installation, path: str, question: Mapping[str, object], days: int
 ) -> list[str]:
-    """Return the addresses of a question about as many days, each ending on a day of its own."""
+    """Return the paths of a question for ranges of so many days, each with another last day."""
     addresses = []
     for back in range(1, VISITS + 2):
         last = END - timedelta(days=back)

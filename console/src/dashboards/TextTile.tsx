@@ -93,7 +93,7 @@ interface EditingProps extends Pick<Props, "dashboardId" | "tile"> {
 }
 
 function Editing({ dashboardId, tile, name, onClose }: EditingProps) {
-  // The text that the change is based on: what others save meanwhile is not overwritten.
+  // The version being edited, so that saving does not overwrite somebody else's change.
   const [base, setBase] = useState(tile.text);
   const [text, setText] = useState(base.body);
   const { save, error, isBusy, theirs, setTheirs } = useSaving(dashboardId, tile.id, onClose);

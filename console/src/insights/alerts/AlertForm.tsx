@@ -195,7 +195,7 @@ function SeriesField(props: FieldProps & { preview: AlertPreview | undefined }) 
   );
 }
 
-/** Who is told when the alert starts and stops firing. */
+/** The members to notify when the alert starts or stops firing. */
 function Told({ fields, error, onChange }: FieldProps) {
   const members = useQuery(authorsQuery).data ?? [];
   const canMail = useQuery(preflightQuery).data?.email_service_available;

@@ -5,7 +5,7 @@ import { webhooksQuery } from "@/settings";
 import { LINK } from "@/ui/Page";
 import { words } from "@/words/alerts";
 
-/** Which webhooks are told about alerts. Only administrators may see webhooks. */
+/** The webhooks that alerts are sent to, which only administrators may see. */
 export function Webhooks() {
   return useIsAdmin() ? (
     <Subscribed />
