@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 
 from fanion.app.services import AppContext, open_offline_flags
-from fanion.app.startup import degraded_application
+from fanion.app.startup.degraded import degraded_application
 from fanion.config import read_settings
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow
 from fanion.observability.logging import LineWriter
@@ -43,7 +43,7 @@ POSTGRESQL = {"asyncpg", "fanion.accept_log.postgres", "sqlalchemy.dialects.post
 MEANWHILE = {
     "fanion.app.application",
     "fanion.app.services",
-    "fanion.app.startup",
+    "fanion.app.startup.stages",
 }
 # What libraries would load for features that Fanion does not use.
 UNUSED = {"click", "pydantic", "pygments", "rich", "sqlalchemy.orm", "typer"}
@@ -78,7 +78,7 @@ except SystemExit:
 """
 THE_STAGES_TOO = """
 import sys
-import fanion.cli.serve.server, fanion.app.startup
+import fanion.cli.serve.server, fanion.app.startup.stages
 print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 

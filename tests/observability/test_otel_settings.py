@@ -77,7 +77,7 @@ def test_wrong_values_are_refused_by_name(given: dict[str, str], message: str) -
 
 def test_while_it_is_off_its_library_is_not_loaded() -> None:
     program = (
-        "import sys, fanion.app.startup, fanion.app.web_worker, fanion.app.server\n"
+        "import sys, fanion.app.startup.stages, fanion.app.web_worker, fanion.app.server\n"
         "from fanion.app.telemetry import open_tracing\n"
         "from fanion.config import OtelSettings, Settings\n"
         "assert not open_tracing(Settings(), OtelSettings()).is_on\n"

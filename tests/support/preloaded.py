@@ -26,7 +26,7 @@ from tests.support.server import COMMAND_S, RealServer
 LOADED = (
     *(
         "fanion.cli.serve.server",
-        "fanion.app.startup",
+        "fanion.app.startup.stages",
         "fanion.app.parts.management",
         "fanion.app.web_workers",
         "fanion.cli.app",

@@ -138,10 +138,11 @@ async def _serve(
 ) -> None:
     checking = asyncio.create_task(_require_sound_files(settings))
     answering = asyncio.create_task(can_reach_records(settings.records_url))
-    await import_in_thread("fanion.app.startup")
+    await import_in_thread("fanion.app.startup.stages")
     await checking
     from fanion.app.services import AppContext
-    from fanion.app.startup import ServerStart, run_stages
+    from fanion.app.startup.server_start import ServerStart
+    from fanion.app.startup.stages import run_stages
     from fanion.app.telemetry import open_tracing, require_library
     from fanion.console.build_reader import read_build
     from fanion.observability.metrics import Metrics
