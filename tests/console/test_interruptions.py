@@ -233,7 +233,7 @@ def test_an_upgraded_server_loads_the_page_again_with_its_draft(
         lambda route: route.continue_() if loads else route.fulfill(status=404),
     )
 
-    page.get_by_role("link", name="Persons").click()
+    page.get_by_role("link", name="Persons", exact=True).click()
 
     expect(page.get_by_role("heading", name="Persons", level=1)).to_be_visible()
     assert len(loads) == 1
