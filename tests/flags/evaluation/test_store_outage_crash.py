@@ -215,7 +215,7 @@ def check_start(outage: ServerOnPostgres) -> None:
     # The response reveals neither the address of the store nor its error message.
     shown = {"status", "checks", "flags_age_s", "spool_bytes", "spool_age_s"}
     assert ready.json().keys() == shown
-    assert ready.json()["checks"] == {"records": "unreachable"}
+    assert ready.json()["checks"] == {"records": "unreachable", "spool": "spooling"}
 
 
 def check_recovery(outage: ServerOnPostgres) -> None:
