@@ -27,7 +27,7 @@ FLAGS: dict[str, Json] = {
     "color": {
         "groups": [{"properties": [PRO], "rollout_percentage": 100}],
         "multivariate": {"variants": [{"key": "blue", "rollout_percentage": 100}]},
-        "payloads": {"blue": json.dumps(PAYLOAD)},
+        "payloads": {"blue": PAYLOAD},  # PostHog stores it as text, which this client requires
     },
     "everyone": {"groups": [{"rollout_percentage": 100}]},
     "nobody": {"groups": [{"rollout_percentage": 0}]},

@@ -45,7 +45,9 @@ async def two_flags(tenant: Tenant) -> tuple[Json, Json]:
 
 
 @pytest.mark.parametrize("path", [*OLDER, "/api/projects/{id}/feature_flags/local_evaluation/"])
-async def test_the_older_document_has_active_flags_as_stored(tenant: Tenant, path: str) -> None:
+async def test_the_older_document_has_active_flags_with_conditions_as_stored(
+    tenant: Tenant, path: str
+) -> None:
     on, _ = await two_flags(tenant)
 
     assert await read(tenant, path.format(id=tenant.project_id)) == {
@@ -55,7 +57,7 @@ async def test_the_older_document_has_active_flags_as_stored(tenant: Tenant, pat
                 "team_id": tenant.project_id,
                 "name": "Shown to all",
                 "key": "on",
-                "filters": on["filters"],
+                "filters": {**on["filters"], "payloads": {"true": '{"n":1}'}},
                 "deleted": False,
                 "active": True,
                 "ensure_experience_continuity": True,

@@ -5,9 +5,12 @@ decide differently: no cohorts that are answered from stored members, and no coh
 criteria, which SDKs take to include every person.
 
 The document has two forms. The older one has always been returned by
-`/api/feature_flag/local_evaluation/`: active flags, with filters as stored. The newer one, of
+`/api/feature_flag/local_evaluation/`: active flags, with conditions as stored. The newer one, of
 `/flags/definitions`, also lists flags that are switched off, because newer clients otherwise ask
-the server for them at every call. It spells everything out, because typed clients decode it.
+the server for them at every call. It spells conditions out, because typed clients decode it.
+
+Payloads are JSON text in both, as PostHog stores them. A payload of another type makes the client
+for Go refuse all definitions, and the one for Java returns it in Java's notation.
 
 Source: flags.md section 15; sdk-wire.md section 5.2.
 """
@@ -78,6 +81,7 @@ def definitions_document(
     flags = []
     for row in rows:
         filters = local_filters(flag_set, grouped_filters(row), with_cohorts=with_cohorts)
+        filters = _with_payload_texts(filters)
         flag = flag_summary(project_id, row, _spelled_out(filters) if newer else filters)
         if newer:
             flag |= {"version": row.version, "has_experiment": False}
@@ -111,8 +115,15 @@ def _where_and_whose(row: FlagRow) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _spelled_out(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return filters with type and operator on every property, and payloads as JSON text.
+def _with_payload_texts(filters: Json) -> Json:
+    payloads = filters.get("payloads")
+    if not isinstance(payloads, dict):
+        return filters
+    return {**filters, "payloads": {key: payload_text(value) for key, value in payloads.items()}}
+
+
+def _spelled_out(filters: Json) -> dict[str, Any]:
+    """Return filters with type and operator on every property.
 
     Newer evaluators try conditions in the listed order; older ones and the server try those that
     force a variant first, so they are listed first.
@@ -122,9 +133,6 @@ def _spelled_out(filters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(groups, list):
         ordered = sorted(groups, key=_forces_no_variant)
         written["groups"] = [_spelled_out_group(group) for group in ordered]
-    payloads = filters.get("payloads")
-    if isinstance(payloads, dict):
-        written["payloads"] = {key: payload_text(value) for key, value in payloads.items()}
     return written
 
 
