@@ -18,7 +18,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --dist loadfile --no-loadscope-
 # A folder may have no such tests: pytest calls that a failure, 5.
 OR_NONE = || { [ $$? -eq 5 ] && [ "$(TESTS)" != tests ]; }
 
-.PHONY: run test test-all test-browser test-cluster check console-packages format lock screenshots bench console release clean
+.PHONY: run test test-all test-browser test-cluster check console-packages format lock screenshots bench console docs release clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -28,6 +28,10 @@ run: .venv/.installed
 
 console: .venv/.installed
 	@$(BIN)/python console/build.py
+
+# The documentation as a site, which the server then answers at /docs/.
+docs: .venv/.installed-dev
+	@$(BIN)/python -m docs_site
 
 # Without a built console its tests are skipped and say so. Marks say what is long, and why.
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed console-packages
@@ -155,4 +159,4 @@ $(NPM)/node_modules/.installed: $(NPM)/package-lock.json
 
 clean:
 	rm -rf .venv $(NPM)/node_modules console/node_modules
-	rm -rf src/fanion/console/static src/fanion/console/static.*
+	rm -rf src/fanion/console/static src/fanion/console/static.* src/fanion/console/docs

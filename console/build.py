@@ -293,12 +293,12 @@ def compress(path: Path) -> None:
             path.with_name(path.name + suffix).write_bytes(data)
 
 
-def move_into_place(made: Path) -> None:
-    former = OUTPUT.with_suffix(".old")
+def move_into_place(made: Path, output: Path = OUTPUT) -> None:
+    former = output.with_suffix(".old")
     shutil.rmtree(former, ignore_errors=True)
-    if OUTPUT.exists():
-        OUTPUT.rename(former)
-    made.rename(OUTPUT)
+    if output.exists():
+        output.rename(former)
+    made.rename(output)
     shutil.rmtree(former, ignore_errors=True)
 
 

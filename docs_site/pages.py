@@ -1,0 +1,43 @@
+"""The pages of the site: those of `docs/`, and some that are made from other files."""
+
+import re
+import shutil
+from pathlib import Path
+
+from docs_site.sources import DOCS, ROOT
+
+_CONTRIBUTING = ("../CONTRIBUTING.md", "contributing.md")
+
+
+def write_pages(folder: Path) -> None:
+    """Write all pages of the site, as Markdown.
+
+    Args:
+        folder: It does not exist yet.
+    """
+    shutil.copytree(DOCS, folder)
+    for page in folder.glob("*.md"):
+        _replace(page, *_CONTRIBUTING)
+    _replace(folder / "README.md", "(decisions/)", "(decisions/README.md)")
+    (folder / "contributing.md").write_text((ROOT / "CONTRIBUTING.md").read_text())
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    (folder / "changelog.md").write_text(changelog.replace("](docs/", "]("))
+    (folder / "decisions" / "README.md").write_text(decisions_page(folder / "decisions"))
+
+
+def decisions_page(folder: Path) -> str:
+    """Return the page that lists the decisions of a folder."""
+    titles = ((path.name, _title(path)) for path in sorted(folder.glob("0*.md")))
+    rows = "".join(f"- [{title}]({name})\n" for name, title in titles)
+    about = "Decisions that are expensive to reverse, with their alternatives."
+    return f"# Decisions\n\n{about}\n\n{rows}"
+
+
+def _title(page: Path) -> str:
+    found = re.match(r"# (.+)\n", page.read_text())
+    assert found is not None, page
+    return found[1].replace(".", "\\.", 1)
+
+
+def _replace(page: Path, before: str, after: str) -> None:
+    page.write_text(page.read_text().replace(before, after))
