@@ -1,8 +1,6 @@
 """The OpenFeature SDK for Python with its OFREP provider, against the real server."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,49 +11,16 @@ from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import FlagEvaluationDetails, Reason
 
-from tests.support import plain_http
-from tests.support.preloaded import PreloadedServer
+from tests.clients.openfeature import serving_flags
 from tests.support.server import Keys, RealServer
 
 pytestmark = pytest.mark.long("real clients of a real server")
 
-VARIANTS = {"variants": [{"key": "blue", "rollout_percentage": 100}]}
-PRO = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
-FLAGS: dict[str, dict[str, Any]] = {
-    "everyone": {"groups": [{}], "payloads": {"true": json.dumps({"n": 1})}},
-    "most": {"groups": [{"rollout_percentage": 99.99}]},
-    "pros": {"groups": [{"properties": [PRO]}]},
-    "nobody": {"groups": []},
-    "inactive": {"groups": [{}]},
-    "color": {"groups": [{}], "multivariate": VARIANTS},
-    "pro-color": {"groups": [{"properties": [PRO]}], "multivariate": VARIANTS},
-}
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
-    server = PreloadedServer(Path(tmp_path_factory.mktemp("openfeature")) / "data")
-    keys = server.setup()
-    server.start()
-    try:
-        store(server, keys)
-        yield server, keys
-    finally:
-        server.close()
-
-
-def store(server: RealServer, keys: Keys) -> None:
-    headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
-    path = f"{server.url}/api/projects/{keys.project_id}/feature_flags/"
-    for key, filters in FLAGS.items():
-        body = {"key": key, "filters": filters, "active": key != "inactive"}
-        if not filters["groups"]:
-            body["filters"] = {"groups": [{}]}
-        made = plain_http.post(path, json=body, headers=headers)
-        made.raise_for_status()
-        if not filters["groups"]:
-            path_of_flag, sent = f"{path}{made.json()['id']}/", {"filters": filters}
-            plain_http.patch(path_of_flag, json=sent, headers=headers).raise_for_status()
+    with serving_flags(tmp_path_factory.mktemp("openfeature")) as server:
+        yield server
 
 
 def client_with(server: RealServer, header: str, value: str) -> OpenFeatureClient:
