@@ -70,6 +70,15 @@ def test_texts_are_read_as_what_they_stand_for() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("role", "drain_s"), [("all", 5), ("web", 5), ("ingest,api", 5), ("ingest,jobs", 0)]
+)
+def test_only_roles_that_clients_reach_drain(role: str, drain_s: float) -> None:
+    stores = {"database_url": "postgresql://db/fanion", "events_url": "clickhouse://ch/fanion"}
+
+    assert Settings(role=role, drain_s=5, **stores).drain_of_roles_s == drain_s
+
+
 def test_the_provider_and_its_groups_are_read() -> None:
     settings = read_settings(
         {
@@ -183,6 +192,10 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         "FANION_DECIDE_STORE_TIMEOUT_S must be greater than 0",
     ),
     "negative time": ({"FANION_SHUTDOWN_S": "-1"}, "FANION_SHUTDOWN_S must not be negative"),
+    "a drain without end": (
+        {"FANION_DRAIN_S": "inf"},
+        "FANION_DRAIN_S must be between 0 and 600",
+    ),
     "a public address of another scheme": (
         {"FANION_PUBLIC_URL": "ftp://fanion.example.com"},
         "FANION_PUBLIC_URL must be an address such as https://fanion.example.com or "

@@ -111,6 +111,22 @@ async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None
     ]
 
 
+async def test_a_server_that_drains_is_not_ready_though_its_stores_answer() -> None:
+    async def records() -> CheckResult:
+        return OK
+
+    metrics, draining = Metrics(), asyncio.Event()
+    probes = Probes({"records": records}, metrics, refresh_nothing, draining)
+    request = Request("GET", "/_ready", "", {}, "", b"")
+    before = await probes.ready(request)
+    draining.set()
+    answer, exposition = await probes.ready(request), await probes.exposition(request)
+
+    assert (before.status, answer.status) == (200, 503)
+    assert answer.body == b'{"status":"draining","checks":{"records":"ok"}}'
+    assert b"\nfanion_ready 0.0\n" in exposition.body
+
+
 async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
     checks, may_answer = 0, asyncio.Event()
 

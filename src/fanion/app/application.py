@@ -135,9 +135,8 @@ def build_application(
         management: None before it is loaded, and where other processes answer it.
     """
     settings, metrics = context.settings, context.metrics
-    page = landing_page(
-        settings, Probes(checks, metrics, refresh), flags.proxies, context.build.missing
-    )
+    probes = Probes(checks, metrics, refresh, context.draining)
+    page = landing_page(settings, probes, flags.proxies, context.build.missing)
     if capture is None:
         routes = routes_without_stores(readiness.refuse, flags.endpoints, page)
     elif readiness is Readiness.WEB_WORKER:

@@ -4,6 +4,7 @@ They serve in the server, in web workers, and while the records store cannot be 
 loaded and served before the event store is open and the rest of the server is loaded.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -96,6 +97,7 @@ class AppContext:
     Attributes:
         lines: Writes the log lines of requests.
         build: The console's build; none in web workers, which do not serve the console.
+        draining: Set once the server is about to stop, and load balancers are to leave it out.
     """
 
     settings: Settings
@@ -105,6 +107,7 @@ class AppContext:
     build: Build = NOT_BUILT
     waits: RequestWaits = field(default_factory=RequestWaits)
     tracing: Tracing = NO_TRACING
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
 
     def store_observer(self, store: str) -> Callable[[float], None]:
         """Return what is told how many seconds each call of a store took."""

@@ -95,6 +95,10 @@ class RateLimitAnswer(msgspec.Struct, tag=True, array_like=True, frozen=True):
     seconds: int
 
 
+class Drain(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A message that tells the worker to close each connection after its next response."""
+
+
 class Stop(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """A message that tells the worker to answer the requests in progress, and end."""
 
@@ -142,7 +146,7 @@ class HandOver(msgspec.Struct, tag=True, array_like=True, frozen=True):
     first: bytes
 
 
-ToWorker = LogChannel | Changed | RateLimitAnswer | Stop | HandOver
+ToWorker = LogChannel | Changed | RateLimitAnswer | Drain | Stop | HandOver
 ToServer = Ready | NeedLogChannel | RateLimitRequest | MetricsReport | HandOver
 
 
@@ -176,7 +180,7 @@ class WebWorker:
         self._caught_up = asyncio.Event()
         self._rate_limit_answers: dict[int, asyncio.Future[int]] = {}
         self._rate_limit_requests = 0
-        self._stop = asyncio.Event()
+        self._stop, self._draining = asyncio.Event(), asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics = context.metrics
         self._is_reported = True  # whether the server has, or will soon get, the latest counts
@@ -198,7 +202,11 @@ class WebWorker:
             context, self._flags, capture, Readiness.WEB_WORKER, {}
         )
         self._http = HttpServer(
-            None, self._stop, render_error=error_response, proxies=self._flags.proxies
+            None,
+            self._stop,
+            render_error=error_response,
+            proxies=self._flags.proxies,
+            draining=self._draining,
         )
         self._http.share_connections(self._pass_back, self._count_closed)
 
@@ -318,8 +326,10 @@ class WebWorker:
             case LogChannel():
                 assert descriptor is not None
                 self._spawn(self._file.connect(socket.socket(fileno=descriptor)))
+            case Drain():
+                self._draining.set()
             case Stop():
-                self._stop.set()
+                self._spawn(self._stop_after(list(self._tasks)))
             case _:
                 assert_never(message)
 
@@ -333,6 +343,11 @@ class WebWorker:
                 self._feed_moved.set()
             case _:
                 self._flags.authentication.forget()
+
+    async def _stop_after(self, adopting: "list[asyncio.Task[None]]") -> None:
+        """Stop once the connections that were handed over before are open here."""
+        await asyncio.gather(*adopting, return_exceptions=True)
+        self._stop.set()
 
     async def _adopt(self, client: socket.socket, first: bytes) -> None:
         try:

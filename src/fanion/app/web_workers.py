@@ -23,6 +23,7 @@ from fanion.app.application import web_worker_routes
 from fanion.app.services import Services
 from fanion.app.web_worker import (
     Changed,
+    Drain,
     HandOver,
     LogChannel,
     MetricsReport,
@@ -104,6 +105,7 @@ class WebWorkers:
         self._measured_before: Measured = {}  # the metrics of workers that have ended
         self._busy_until = 0.0
         self._is_ending = False
+        self._draining = public.context.draining
         self._tasks: set[asyncio.Task[None]] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -121,6 +123,7 @@ class WebWorkers:
         bus.subscribe(Topic.PERSONAL_KEYS, partial(self._publish, "keys"))
         public.flags.feed.tell(partial(self._publish, "feed", 0))
         self._http.share_connections(self._pass_on, self._own.discard)
+        self._spawn(self._drain())
         for worker in self._workers:
             self._spawn(self._supervise(worker))
 
@@ -131,6 +134,11 @@ class WebWorkers:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _drain(self) -> None:
+        await self._draining.wait()
+        for worker in self._workers:
+            worker.send(Drain())
 
     async def _supervise(self, worker: "WebWorkerProcess") -> None:
         """Run the worker, and start it again whenever it ends by itself."""
@@ -200,7 +208,10 @@ class WebWorkers:
                 self._spawn(self._answer(worker, message))
             case NeedLogChannel():
                 self._spawn(self._send_log_channel(worker))
-            case Ready() | MetricsReport():
+            case Ready():
+                if self._draining.is_set():
+                    worker.send(Drain())
+            case MetricsReport():
                 pass
             case _:
                 assert_never(message)

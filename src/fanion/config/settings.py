@@ -28,6 +28,7 @@ TEST_PREFIX = "FANION_TEST_"
 _NAMES = re.compile(rf"\b(?:{PREFIX})?([A-Z][A-Z0-9_]+)\b")
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::", ""})
 DAYS_MAX = 36_500
+DRAIN_S_MAX = 600
 # The default. Each process takes memory, and ingestion has only one interpreter in any case.
 PROCESSES = 4
 PROCESSES_MAX = 64
@@ -75,6 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     accept_log_bytes_max: int = 4 * 1024**3
     spool_bytes_max: int = 8 * 1024**3
     shutdown_s: float = 8.0
+    drain_s: float = 0.0
     decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
     decide_per_s: float = 0.0
     decide_burst: int = 500
@@ -161,6 +163,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("DECIDE_BURST must be at least 1")
         if self.shutdown_s < 0:
             raise ValueError("SHUTDOWN_S must not be negative")
+        if not 0 <= self.drain_s <= DRAIN_S_MAX:
+            raise ValueError(f"DRAIN_S must be between 0 and {DRAIN_S_MAX}")
         try:
             read_networks(self.trusted_proxies)
         except ValueError as error:
@@ -267,6 +271,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ValueError: A role is unknown.
         """
         return read_roles(self.role)
+
+    @property
+    def drain_of_roles_s(self) -> float:
+        """The drain of this process; none if no load balancer sends it requests."""
+        return self.drain_s if self.roles & {Role.WEB, Role.API} else 0.0
 
     @property
     def records_url(self) -> str:

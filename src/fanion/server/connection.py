@@ -27,6 +27,7 @@ class ConnectionServer(Protocol):
     """The server, as its connections need it.
 
     Attributes:
+        is_ending: Whether each connection is closed after its next response.
         pass_on: None if all connections stay in this process.
         buffers: The budget in memory.
         files: The budget on disk, such as for large fields of forms.
@@ -293,7 +294,7 @@ class Connection(FlowControl):
 
     def end(self) -> None:
         """Close at once, or after the current response."""
-        if self.answering is None and not self.parser.is_in_message:
+        if self.answering is None and not self.parser.is_in_message and not self._unparsed:
             self.close()
         elif self.answering is not None and not self.parser.is_in_head:
             self.answering.keep_alive = False  # a request with an incomplete head sets it later

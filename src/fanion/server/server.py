@@ -2,10 +2,12 @@
 
 import asyncio
 import errno
+import os
 import resource
 import socket
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from typing import Any, Protocol
 
 from fanion.server.connection import Connection, PassOn
@@ -82,6 +84,8 @@ TIMEOUT_CHECK_S = 5.0
 # Bytes on disk for the requests of one process; a server with another limit of uploads has another.
 FILE_BYTES_MAX = 1024 * 1024 * 1024
 DRAIN_S_MAX = 5.0  # for the requests in progress when the server ends
+# After a drain, for requests on connections that were made just before the listener closed.
+LAST_REQUESTS_S = 0.5
 
 
 class PortTaken(Exception):
@@ -121,6 +125,16 @@ def check_port(host: str, port: int, chosen_by: str) -> None:
             ) from None
 
 
+def accepted_by_system(server: asyncio.Server) -> Iterator[socket.socket]:
+    """Yield the connections that would be reset if the listeners were closed now."""
+    for listening in server.sockets:
+        with socket.socket(fileno=os.dup(listening.fileno())) as listener:
+            listener.setblocking(False)
+            with suppress(OSError):  # there are no more
+                for _ in range(BACKLOG):
+                    yield listener.accept()[0]
+
+
 Answer = Callable[[Request], Coroutine[Any, Any, bool | None]]
 RenderError = Callable[[HttpError], Response]
 
@@ -151,6 +165,7 @@ class HttpServer:
         render_error: RenderError,
         proxies: TrustedProxies | None = None,
         file_bytes_max: int = FILE_BYTES_MAX,
+        draining: asyncio.Event | None = None,
     ) -> None:
         """Prepare to listen.
 
@@ -159,10 +174,12 @@ class HttpServer:
             render_error: Makes the response to a request that the server refuses by itself.
             proxies: The proxies that many clients share, and whose headers name their clients.
             file_bytes_max: The most that requests may hold on disk.
+            draining: Closes each connection after its next response when set, before `stop`.
         """
         self._address = address
         self.render_error = render_error
         self._stop = stop
+        self._draining = draining or asyncio.Event()
         self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
         allowed = allow_connections() if connections_max is None else connections_max
@@ -237,14 +254,31 @@ class HttpServer:
 
     async def _serve(self, server: asyncio.Server | None) -> None:
         checking = asyncio.create_task(self._check_timeouts())
+        draining = asyncio.create_task(self._close_after_responses())
+        accepted: list[socket.socket] = []
         try:
             await self._stop.wait()
         finally:
             checking.cancel()
-            self.pass_on = None
+            draining.cancel()
             if server is not None:
+                accepted += accepted_by_system(server) if self._draining.is_set() else ()
                 server.close()
+        if self._draining.is_set():
+            await self._answer_last_requests(accepted)
+        self.pass_on = None
         await self._drain()
+
+    async def _close_after_responses(self) -> None:
+        await self._draining.wait()
+        self.is_ending = True
+
+    async def _answer_last_requests(self, accepted: list[socket.socket]) -> None:
+        """Answer clients that connected, or sent a request, before they could see the end."""
+        for connection in accepted:
+            with suppress(OSError):  # the client has gone
+                await self.adopt(connection, b"")
+        await asyncio.sleep(LAST_REQUESTS_S)
 
     async def _check_timeouts(self) -> None:
         while True:

@@ -67,9 +67,17 @@ async def in_time(answer: Awaitable[T]) -> T:
 
 @dataclass(slots=True)
 class Probes:
+    """The probes of one process.
+
+    Attributes:
+        refresh: Updates the metrics that are measured on request.
+        draining: Set once the server is about to stop.
+    """
+
     checks: Mapping[str, Check]
     metrics: Metrics
     refresh: Callable[[], Awaitable[None]]
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
     _known: dict[str, CheckResult] = field(default_factory=dict)
     _checking: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
@@ -78,18 +86,21 @@ class Probes:
         return json_response({"status": "ok", "version": __version__})
 
     async def ready(self, _: Request) -> Response:
-        """Answer 503 while a needed store is unreachable or the accept log full (readiness)."""
+        """Answer whether load balancers should send requests here (readiness).
+
+        It is 503 while a needed store is unreachable or the accept log full, and before a stop.
+        """
         results = await self.check()
-        failing = _is_failing(results)
+        is_ready = self._is_ready(results)
         checks = {name: checked.state for name, checked in results.items()}
-        status = "not ready" if failing else "ready"
+        status = "draining" if self.draining.is_set() else "ready" if is_ready else "not ready"
         numbers = {
             name: round(number)
             for result in results.values()
             for name, number in result.numbers.items()
         }
         answer = {"status": status, "checks": checks, **numbers}
-        return json_response(answer, 503 if failing else 200)
+        return json_response(answer, 200 if is_ready else 503)
 
     async def check(self) -> Mapping[str, CheckResult]:
         """Return the state of each store.
@@ -109,13 +120,16 @@ class Probes:
 
     async def exposition(self, _: Request) -> Response:
         results = await self.check()
-        self.metrics.ready.set(not _is_failing(results))
+        self.metrics.ready.set(self._is_ready(results))
         for name, result in results.items():
             self.metrics.store_ready.labels(name).set(result.state == State.OK)
         await self.refresh()
         await self.metrics.measure_server()
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(200, self.metrics.render(), content_type=kind)
+
+    def _is_ready(self, results: Mapping[str, CheckResult]) -> bool:
+        return not self.draining.is_set() and not _is_failing(results)
 
     async def _check(self, name: str) -> None:
         try:

@@ -7,7 +7,6 @@ second to import, and flags must be served sooner than that when a store is down
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,6 +21,7 @@ from fanion.errors import StartRefused
 from fanion.observability.logging import LineWriter, open_logs
 from fanion.runtime.data_dir import lock_data_dir, records_file
 from fanion.runtime.interpreter import import_in_thread, shorten_switch_interval
+from fanion.runtime.shutdown import Shutdown
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import HttpServer, allow_connections, check_port
 from fanion.web.proxy_warning import forget_ignored_headers
@@ -149,27 +149,31 @@ async def _serve(
 
     require_library(otel)
     tracing = await asyncio.to_thread(open_tracing, settings, otel)
-    stop = _stop_signal()
-    http = _listeners(settings, stop)
+    shutdown = Shutdown(settings.drain_of_roles_s)
+    shutdown.handle_signals()
+    http = _listeners(settings, shutdown)
     try:
         build = await asyncio.to_thread(read_build)
         metrics = Metrics()
         metrics.describe_server()
-        context = AppContext(settings, metrics, lines, build=build, tracing=tracing)
-        start = ServerStart(context, announce, to_terminal, stop, http, otel)
+        context = AppContext(
+            settings, metrics, lines, build=build, tracing=tracing, draining=shutdown.draining
+        )
+        start = ServerStart(context, announce, to_terminal, shutdown.stop, http, otel)
         await run_stages(start, answering)
     finally:
-        stop.set()
+        shutdown.stop.set()
         await http.wait_closed()
         await asyncio.to_thread(tracing.close)
 
 
-def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
+def _listeners(settings: Settings, shutdown: Shutdown) -> "Listeners":
     from fanion.web.application import Listeners, error_response
 
     listening = partial(
         HttpServer,
-        stop=stop,
+        stop=shutdown.stop,
+        draining=shutdown.draining,
         render_error=error_response,
         proxies=TrustedProxies(settings.trusted_networks),
         file_bytes_max=UPLOADS_MAX * settings.upload_bytes_max,
@@ -182,11 +186,3 @@ def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
         listening(settings.listen, connections_max=allowed - apart),
         listening(settings.management_address, connections_max=apart),
     )
-
-
-def _stop_signal() -> asyncio.Event:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop
