@@ -19,9 +19,9 @@ from fanion.db.engine import can_reach_records
 from fanion.db.file_check import ADVICE, damage_text, find_damage_at_start
 from fanion.errors import StartRefused
 from fanion.observability.logging import LineWriter, open_logs
+from fanion.processes.shutdown import Shutdown
 from fanion.runtime.data_dir import lock_data_dir, records_file
 from fanion.runtime.interpreter import import_in_thread, shorten_switch_interval
-from fanion.runtime.shutdown import Shutdown
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import HttpServer, allow_connections, check_port
 from fanion.web.proxy_warning import forget_ignored_headers

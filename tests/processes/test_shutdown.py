@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fanion.runtime.shutdown import Shutdown
+from fanion.processes.shutdown import Shutdown
 
 WAIT_S, LONG_S = 60.0, 600.0
 
