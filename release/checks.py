@@ -9,7 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 # A start on what each released version left, and released versions beside this one.
-UPGRADE_TESTS = ("tests/clients/test_versions.py", "tests/db/test_released_versions_crash.py")
+UPGRADE_TESTS = (
+    "tests/clients/test_versions.py",
+    "tests/db/test_released_versions_crash.py",
+    "tests/db/test_rolling_upgrade_crash.py",
+)
 
 
 class Refused(Exception):

@@ -84,6 +84,7 @@ class Load:
             also merges with those of live events.
         alternates: Whether a client sends each request to any of the servers. Else it keeps to one:
             while PostgreSQL is away, only the captures of one server stay in order.
+        pause_s: How long a client waits between two requests.
     """
 
     keys: Keys
@@ -91,6 +92,7 @@ class Load:
     seed: int
     is_import: bool = False
     alternates: bool = True
+    pause_s: float = 0.0
     refusals: int = 0
     writers: list[Writer] = field(init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -149,6 +151,7 @@ class Load:
                         break
                     await asyncio.sleep(RETRY_S)
                 writer.acknowledged += 1
+                await asyncio.sleep(self.pause_s)
 
     async def _is_accepted(self, http: httpx.AsyncClient, writer: Writer, body: Json) -> bool:
         try:

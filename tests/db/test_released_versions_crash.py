@@ -18,11 +18,17 @@ import httpx
 import pytest
 
 from fanion.db.migrate import migrate, oldest_program
+from fanion.events.storage.schema import OLDEST_PROGRAM
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.postgres import ENGINES, POSTGRESQL, Postgres
 from tests.support.preloaded import PreloadedServer
-from tests.support.releases import COMMITS, check_out_version, newest_schema_of
+from tests.support.releases import (
+    COMMITS,
+    VERSION_BEFORE,
+    check_out_version,
+    newest_schema_of,
+)
 from tests.support.schemas import records_schema
 from tests.support.server import Keys, RealServer
 
@@ -185,6 +191,17 @@ def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path)
 
     oldest = f"Versions from {going_on[0]} on" if going_on else "No earlier version"
     assert f"{oldest} can run beside this one" in " ".join(text.split())
+
+
+def test_the_version_before_can_always_run_beside_this_one(tmp_path: Path) -> None:
+    """Check rule 3 of decision 32 for both stores."""
+    source = check_out_version(VERSION_BEFORE, tmp_path / "released")
+    read_version = "from fanion.events.storage.schema import VERSION; print(VERSION)"
+
+    events = int(run_python(read_version, "", str(source)))
+
+    assert oldest_program() <= newest_schema_of(source)
+    assert events >= OLDEST_PROGRAM
 
 
 # ── One after the other ──────────────────────────────────────────────────────────────────

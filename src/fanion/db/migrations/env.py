@@ -7,10 +7,11 @@ To create a revision, change the tables in db/schema/ (a new module of it is lis
 It migrates a throwaway SQLite file, compares it with the tables, and writes the difference to
 versions/. Read the result: a renamed column looks like one dropped and one added, and values of
 existing rows must be filled by hand. Set `oldest_program` to the oldest program that may go on
-using the store; as generated, no older one may. Migrations only go forward. SQLite drops the
-triggers of a table that is rebuilt: create those of `FED` in the baseline again, and the view
-`person_keys` if `persons` was rebuilt. On PostgreSQL `persons` has partitions and `person_keys` is
-a table. Tests then check on both engines that a migrated database equals the tables.
+using the store (docs/decisions/0032-migrations.md); as generated, no older one may. Migrations only
+go forward. SQLite drops the triggers of a table that is rebuilt: create those of `FED` in the
+baseline again, and the view `person_keys` if `persons` was rebuilt. On PostgreSQL `persons` has
+partitions and `person_keys` is a table. Tests then check on both engines that a migrated database
+equals the tables.
 """
 
 from typing import Any, Literal

@@ -8,9 +8,12 @@ from fanion.db.columns import Json, UtcDateTime
 revision = "0035"
 down_revision = "0034"
 # Of the programs that still work with this schema, also while newer ones use it, the one that knows
-# the fewest revisions. Its own number unless it only adds what older programs leave alone. Older
-# programs look for tiles by their insights, and so do not see tiles without one.
+# the fewest revisions. Its own number unless it only adds what older programs leave alone.
 oldest_program = "0031"
+# Columns that may now be null, and why older programs do not meet that.
+relaxed = {
+    "dashboard_tiles.insight_id": "They look for tiles by insights, and so see none without one."
+}
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
