@@ -8,6 +8,8 @@ OLD_POSTHOG := .venv/clients/posthog-3
 NPM := tests/clients/npm
 # Generators of clients, and what these clients need; only long tests use them.
 GENERATORS := .venv/clients/generators
+# Clients of PostHog and OpenFeature for other languages, compiled by the long tests that use them.
+COMPILED := .venv/clients/compiled
 # Python may be told to write no bytecode (PYTHONDONTWRITEBYTECODE, usual in containers): each
 # start then compiled 300 files again, a fifth of its time. A file that has changed is compiled anew.
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
@@ -42,7 +44,7 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 # `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
 # tests run again, some with three times as many examples (tests/support/examples.py). Of the long
 # ones many wait, for a browser or for a server that was killed: three processes.
-test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go))
+test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go)) $(COMPILED)/java/.installed
 	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
 	$(PYTEST) -n 3 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
@@ -133,14 +135,21 @@ $(GENERATORS)/python/.installed: tests/clients/generated/python.lock | .venv/.in
 	touch $@
 
 # Without Java and Maven, those tests are skipped and say so.
-JAR_HASHES := tests/clients/generated/jars.sha256
-$(GENERATORS)/java/.installed: tests/clients/generated/pom.xml $(JAR_HASHES)
-	@rm -rf $(@D)
-	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
-	  echo "mvn"; mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(@D)) \
-	    && (cd $(@D) && sha256sum --check --quiet $(abspath $(JAR_HASHES))) && touch $@ \
-	    || echo "mvn failed: tests of generated clients will be skipped"; \
-	else echo "no javac and mvn: tests of generated clients will be skipped"; fi
+define install_jars
+@rm -rf $(@D)
+@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+  echo "mvn"; mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(@D)) \
+    && (cd $(@D) && sha256sum --check --quiet $(abspath $(<D)/jars.sha256)) && touch $@ \
+    || echo "mvn failed: tests of clients for Java will be skipped"; \
+else echo "no javac and mvn: tests of clients for Java will be skipped"; fi
+endef
+
+$(GENERATORS)/java/.installed: tests/clients/generated/pom.xml tests/clients/generated/jars.sha256
+	$(install_jars)
+
+# One after the other: Maven has one folder for all that it loads.
+$(COMPILED)/java/.installed: tests/clients/java/pom.xml tests/clients/java/jars.sha256 | $(GENERATORS)/java/.installed
+	$(install_jars)
 
 GO_MODULES := tests/clients/generated tests/clients/go
 $(GENERATORS)/go/.installed: $(foreach folder,$(GO_MODULES),$(folder)/go.mod $(folder)/go.sum)

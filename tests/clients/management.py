@@ -50,6 +50,15 @@ class Api:
         answer = self._client.post("/feature_flags/", json=flag)
         assert answer.status_code == 201, answer.text
 
+    def requests(self, **labels: str | int) -> float:
+        """Return how many requests with these labels the server has answered."""
+        metrics = self._client.get(self._metrics_url).text.splitlines()
+        counted = [line for line in metrics if line.startswith("fanion_requests_total{")]
+        written = [f'{name}="{value}"' for name, value in labels.items()]
+        return sum(
+            float(line.split()[-1]) for line in counted if all(label in line for label in written)
+        )
+
     def person(self, distinct_id: str) -> Json:
         (person,) = self.get("/persons/", distinct_id=distinct_id)["results"]
         body: Json = person

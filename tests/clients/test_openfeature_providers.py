@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.clients.compiled import java_program
 from tests.clients.generated.client import NODE_PACKAGES, require_node_packages
 from tests.clients.openfeature import Reader, reading, serving_flags
 from tests.support.server import Keys, RealServer
 
 pytestmark = pytest.mark.long("real clients of a real server, which goes away and comes back")
+
+# The provider for Java calls every bad request the second.
+MISSING_KEY = {"TARGETING_KEY_MISSING", "INVALID_CONTEXT"}
 
 NPM = NODE_PACKAGES.parent
 
@@ -33,7 +38,10 @@ def javascript() -> list[str]:
     return ["node", "openfeature_program.mjs"]
 
 
-PROVIDERS = (Provider("javascript", javascript),)
+PROVIDERS = (
+    Provider("javascript", javascript),
+    Provider("java", partial(java_program, "OpenfeatureProgram")),
+)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +116,8 @@ def test_errors_arrive_as_openfeature_knows_them(
         refused = locked_out.read("everyone", default=False)
 
     assert (unknown["value"], unknown["error"]) == (True, "FLAG_NOT_FOUND")
-    assert (anonymous["value"], anonymous["error"]) == (False, "TARGETING_KEY_MISSING")
+    assert anonymous["value"] is False
+    assert anonymous["error"] in MISSING_KEY
     assert (wrong_type["value"], wrong_type["error"]) == ("x", "TYPE_MISMATCH")
     assert (refused["value"], refused["error"]) == (False, "GENERAL")
 
