@@ -1,4 +1,7 @@
-"""Hook of the package build: a package carries the built console, and its commit."""
+"""Hook of the package build: a package carries the built console, and its commit.
+
+It carries the documentation where `make docs` has built it: that takes an installed Fanion.
+"""
 
 import os
 import runpy
@@ -12,6 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SCRIPT = Path("console") / "build.py"
 SOURCE = Path("src") / "fanion"
+DOCS, DOCS_SOURCES = SOURCE / "console" / "docs", Path("docs_site") / "sources.py"
 BUILD_INFO = SOURCE / "observability" / "build_info.py"
 
 
@@ -27,6 +31,7 @@ class ConsoleBuildHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         self._add_commit(build_data)
+        self._warn_of_documentation()
         if os.environ.get("FANION_CONSOLE") == "off":
             return
         # From an archive of the sources there is nothing to build, and no need of Node.
@@ -35,6 +40,16 @@ class ConsoleBuildHook(BuildHookInterface[Any]):
                 "A package without the console is only made with FANION_CONSOLE=off; "
                 "the reason is printed above."
             )
+
+    def _warn_of_documentation(self) -> None:
+        """Say whether the package gets no documentation, or an outdated one."""
+        script = Path(self.root) / DOCS_SOURCES
+        if not (Path(self.root) / DOCS / "build.json").exists():
+            self.app.display_warning("Without the documentation: `make docs` builds it.")
+        elif script.exists():  # it is not where an image is built
+            known = runpy.run_path(str(script))
+            if known["built_hash"](Path(self.root) / DOCS) != known["sources_hash"]():
+                self.app.display_warning("With outdated documentation: `make docs` builds it.")
 
     def _add_commit(self, build_data: dict[str, Any]) -> None:
         """Add a file with the commit, unless it is not known or an archive's sources have one."""

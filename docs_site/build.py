@@ -9,6 +9,7 @@ import shutil
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distribution
 from pathlib import Path
 
 from mkdocs.commands.build import build
@@ -20,6 +21,7 @@ from docs_site.pages import write_pages
 from docs_site.sources import ROOT
 
 OUTPUT = ROOT / "src" / "fanion" / "console" / "docs"
+THEME = "mkdocs-material"
 # Search in other languages, source maps, and pages for servers of files: nothing asks for them.
 _LEFT_OUT = ("assets/javascripts/lunr", "**/*.map", "404.html", "sitemap.xml", "sitemap.xml.gz")
 _SUFFIXES = {".br": "br", ".gz": "gzip"}
@@ -45,6 +47,8 @@ def build_site(work: Path, hashed: str) -> Path:
     for pattern in _LEFT_OUT:
         for path in sorted(site.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+    licence = distribution(THEME).read_text("licenses/LICENSE")
+    (site / f"{THEME}.LICENSE").write_text(licence or "")
     files = [path for path in sorted(site.rglob("*")) if path.is_file()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compress, (path for path in files if path.suffix in COMPRESSED)))

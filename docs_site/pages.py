@@ -6,6 +6,8 @@ from pathlib import Path
 
 from docs_site.sources import DOCS, ROOT
 
+# A link whose text is the name of a file.
+_LINK_TO_FILE = re.compile(r"\[([\w-]+\.md)\]\(([\w./-]+\.md)(#[^)]*)?\)")
 _CONTRIBUTING = ("../CONTRIBUTING.md", "contributing.md")
 
 
@@ -16,8 +18,9 @@ def write_pages(folder: Path) -> None:
         folder: It does not exist yet.
     """
     shutil.copytree(DOCS, folder)
-    for page in folder.glob("*.md"):
+    for page in folder.rglob("*.md"):
         _replace(page, *_CONTRIBUTING)
+        page.write_text(_with_titles(page))
     _replace(folder / "README.md", "(decisions/)", "(decisions/README.md)")
     (folder / "contributing.md").write_text((ROOT / "CONTRIBUTING.md").read_text())
     changelog = (ROOT / "CHANGELOG.md").read_text()
@@ -31,6 +34,16 @@ def decisions_page(folder: Path) -> str:
     rows = "".join(f"- [{title}]({name})\n" for name, title in titles)
     about = "Decisions that are expensive to reverse, with their alternatives."
     return f"# Decisions\n\n{about}\n\n{rows}"
+
+
+def _with_titles(page: Path) -> str:
+    """Return a page whose links name the titles of pages in place of their files."""
+
+    def link(found: re.Match[str]) -> str:
+        target = page.parent / found[2]
+        return f"[{_title(target)}]({found[2]}{found[3] or ''})" if target.is_file() else found[0]
+
+    return _LINK_TO_FILE.sub(link, page.read_text())
 
 
 def _title(page: Path) -> str:

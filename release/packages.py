@@ -28,14 +28,16 @@ def build_release(source: Path, commit: Commit, work: Path, to: Path) -> None:
     """Build packages, bill of materials, list of licences and checksums.
 
     Args:
-        source: A folder with the files of the commit alone; its console is built in it.
+        source: A folder with the files of the commit alone; its console and its documentation are
+            built in it.
         work: An empty folder, for what is not kept.
         to: An empty folder.
 
     Raises:
-        Refused: A package could not be built, or a licence is not allowed.
+        Refused: The documentation or a package could not be built, or a licence is not allowed.
     """
     version, to = read_version(source), to.resolve()
+    _build_documentation(source)
     _build("sdist", source, commit, to)
     # As installers do it: what is missing in the sources would be missing for them too.
     _build("wheel", unpacked(to / f"fanion-{version}.tar.gz", work), commit, to)
@@ -62,6 +64,18 @@ def unpacked(archive: Path, folder: Path) -> Path:
         packed.extractall(folder)
     [source] = folder.iterdir()
     return source
+
+
+def _build_documentation(source: Path) -> None:
+    """Build the documentation of these sources, whose code its reference is made from."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(source / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "docs_site"]
+    if subprocess.run(command, cwd=source, env=environment, check=False).returncode != 0:
+        raise Refused("The documentation could not be built: the reason is printed above.")
 
 
 def _build(target: str, source: Path, commit: Commit, to: Path) -> None:

@@ -14,6 +14,8 @@ from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
 LOCKS: Final = ("deploy/requirements.lock", "deploy/requirements-embedded.lock")
+# Its scripts and styles are part of the documentation.
+THEME: Final = "mkdocs-material"
 # Permissive, or, as MPL-2.0, with duties for changed files of the library itself, and none is
 # changed. What is not listed needs a look at its text, and a decision.
 ALLOWED: Final = frozenset(
@@ -63,8 +65,9 @@ class Package:
 
 
 def shipped_packages(root: Path) -> list[Package]:
-    """Return the packages that are installed here by the lock files, and those of the console."""
-    return sorted({*_python_packages(root), *_console_packages(root)})
+    """Return packages that the lock files install here, of the console and of the documentation."""
+    theme = _package(THEME, distribution(THEME).version)
+    return sorted({*_python_packages(root), *_console_packages(root), theme})
 
 
 def licences_page(version: str, packages: Sequence[Package]) -> str:
@@ -73,8 +76,9 @@ def licences_page(version: str, packages: Sequence[Package]) -> str:
     return (
         f"# Licences of what Fanion {version} ships\n\n"
         "Fanion itself: MIT. Packages of `npm` are in the console, whose texts of licences are in "
-        "`fanion/console/static/` of the package. Packages of `pypi` are installed beside Fanion, "
-        "each with its text.\n\n"
+        "`fanion/console/static/` of the package, and the theme mkdocs-material is in the "
+        "documentation, with its licence in `fanion/console/docs/`. The other packages of `pypi` "
+        "are installed beside Fanion, each with its text.\n\n"
         f"| Registry | Package | Version | Licence |\n|---|---|---|---|\n{rows}"
     )
 
@@ -101,8 +105,12 @@ def _python_packages(root: Path) -> Iterator[Package]:
     for lock in LOCKS:
         for name, version, marker in _LOCKED.findall((root / lock).read_text()):
             if not marker or Marker(marker).evaluate():
-                metadata = cast(Message, distribution(name).metadata)
-                yield Package("pypi", canonicalize_name(name), version, stated_licence(metadata))
+                yield _package(name, version)
+
+
+def _package(name: str, version: str) -> Package:
+    metadata = cast(Message, distribution(name).metadata)
+    return Package("pypi", canonicalize_name(name), version, stated_licence(metadata))
 
 
 def _console_packages(root: Path) -> Iterator[Package]:

@@ -116,6 +116,15 @@ def test_its_wheel_has_the_console(release: Path) -> None:
     assert "fanion/console/static/sdk/array.js" in names
 
 
+def test_its_wheel_has_the_documentation(release: Path) -> None:
+    with zipfile.ZipFile(release / WHEEL) as wheel:
+        built = json.loads(wheel.read("fanion/console/docs/build.json"))["files"]
+        names = set(wheel.namelist())
+
+    assert "install/index.html" in built
+    assert {f"fanion/console/docs/{name}" for name in built} <= names
+
+
 def run(*command: str | Path) -> str:
     environment = {
         name: value

@@ -20,8 +20,9 @@ PARTS = (
     "console", "deploy", "src",
     "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", ".gitignore",
 )  # fmt: skip
-IGNORED = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "static*")
+IGNORED = shutil.ignore_patterns("node_modules", "dist", "docs", "__pycache__", "static*")
 STATIC = Path("src", "fanion", "console", "static")
+DOCS = STATIC.with_name("docs")
 # An environment with neither Node nor a package index.
 NOTHING = {"PATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
 
@@ -136,6 +137,23 @@ def test_a_wheel_and_the_sources_carry_the_console(built_checkout: Path) -> None
         str(STATIC / name.removeprefix("static/")) for name in files_of(built_checkout)
     } <= names
     assert f"{STATIC}.lock" not in names and f"{STATIC}.failed" not in names
+
+
+def test_packages_carry_the_documentation_where_it_is_built(built_checkout: Path) -> None:
+    without = run_build(built_checkout, "wheel")
+    (built_checkout / DOCS / "install").mkdir(parents=True)
+    names = {f"{DOCS}/build.json", f"{DOCS}/install/index.html"}
+    for name in names:
+        (built_checkout / name).write_text("{}")
+
+    done = run_build(built_checkout, "wheel", "sdist")
+
+    assert "Without the documentation: `make docs` builds it" in without.stdout + without.stderr
+    assert "documentation" not in done.stdout + done.stderr
+    with zipfile.ZipFile(only_file(built_checkout, "*.whl")) as wheel:
+        assert {name.removeprefix("src/") for name in names} <= set(wheel.namelist())
+    with tarfile.open(only_file(built_checkout, "*.tar.gz")) as archive:
+        assert names <= {name.partition("/")[2] for name in archive.getnames()}
 
 
 def test_a_wheel_from_the_sources_needs_no_node(built_checkout: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from fanion.accept_log.port import sum_backlogs
 from fanion.accept_log.spool_folder import Spool
 from fanion.app.services import AppContext, FlagServices, Services
 from fanion.config import Role, Settings
+from fanion.console.docs_endpoints import DocsEndpoints, docs_routes
 from fanion.console.endpoints import ConsoleEndpoints, SdkScripts, console_routes, sdk_routes
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
@@ -179,13 +180,14 @@ def _routes_of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) 
 def _with_console(
     routes: Routes, context: AppContext, flags: FlagServices, page: LandingPage
 ) -> Routes:
-    """Add the SDK scripts of the console's build, and the console unless it is off or not built.
+    """Add SDK scripts, documentation, and the console unless it is off or not built.
 
     Args:
         page: Served where there is no console.
     """
     build = context.build
     routes = routes.merged_with(sdk_routes(SdkScripts(build, flags.endpoints.browser)))
+    routes = routes.merged_with(docs_routes(DocsEndpoints(context.docs)))
     if build.missing or context.settings.console == "off":
         return routes
     return routes.merged_with(console_routes(ConsoleEndpoints(build, page.base_url, page.get)))

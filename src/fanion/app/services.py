@@ -25,6 +25,7 @@ from fanion.app.pauses import require_arrived
 from fanion.cohorts.members.store import memberships
 from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
+from fanion.console.docs_endpoints import BUILT as BUILT_DOCS
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.change_feed import ChangeFeed, FeedTopic
 from fanion.db.engine import Records, RecordsUnavailable, open_records
@@ -97,6 +98,7 @@ class AppContext:
     Attributes:
         lines: Writes the log lines of requests.
         build: The console's build; none in web workers, which do not serve the console.
+        docs: The folder of the built documentation, which may be missing.
         draining: Set once the server is about to stop, and load balancers are to leave it out.
     """
 
@@ -105,6 +107,7 @@ class AppContext:
     lines: LineWriter
     now: Callable[[], datetime] = utc_now
     build: Build = NOT_BUILT
+    docs: Path = BUILT_DOCS
     waits: RequestWaits = field(default_factory=RequestWaits)
     tracing: Tracing = NO_TRACING
     draining: asyncio.Event = field(default_factory=asyncio.Event)

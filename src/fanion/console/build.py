@@ -9,6 +9,8 @@ from msgspec import Struct, field
 CODINGS: Mapping[str, str] = {"br": ".br", "gzip": ".gz", "identity": ""}
 _CONTENT_TYPES: Mapping[str, str] = {
     "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "jpg": "image/jpeg",
     "js": "text/javascript; charset=utf-8",
     "json": "application/json",
     "map": "application/json",
@@ -60,6 +62,9 @@ class Build(Struct, frozen=True):
 NOT_BUILT = Build()
 
 
+def content_type_of(name: str) -> str:
+    return _CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
+
+
 def file_of(name: str, bodies: Mapping[str, bytes]) -> File:
-    kind = _CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
-    return File(kind, bodies, sha256(bodies["identity"]).hexdigest()[:32])
+    return File(content_type_of(name), bodies, sha256(bodies["identity"]).hexdigest()[:32])

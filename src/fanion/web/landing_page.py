@@ -178,7 +178,7 @@ def _links_html(base_url: str) -> str:
         f"{link('/api/docs/', 'API documentation')}: every request, with its fields",
         f"{link('/api/schema/', 'OpenAPI document')}, for programs",
         f"Probes for load balancers: {link('/_ready', 'ready')}, {link('/_health', 'health')}",
-        "Guides: <code>README.md</code> and the folder <code>docs</code> of the sources",
+        "Guides: <code>/docs/</code>, or the folder <code>docs</code> of the sources",
         "<code>fanion doctor</code> checks an installation and says how to correct it",
     )
     return "".join(f"<li>{entry}</li>" for entry in entries)

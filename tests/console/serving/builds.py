@@ -2,6 +2,7 @@
 
 import gzip
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import brotli  # type: ignore[import-untyped]  # ships no types
@@ -10,6 +11,7 @@ from msgspec import structs
 
 from fanion.app.server import Server, server_application
 from fanion.console.build import Build, file_of
+from fanion.console.docs_endpoints import BUILT
 from fanion.observability.metrics import Metrics
 from tests.support import plain_http
 from tests.support.application import BASE_URL, AppServer
@@ -46,11 +48,17 @@ BUILD = Build(
 )
 
 
-def client_of(app_server: AppServer, build: Build, **settings: Any) -> httpx.AsyncClient:
-    """Return a client of this server with such a build, and with its own metrics."""
+def client_of(
+    app_server: AppServer, build: Build, docs: Path = BUILT, **settings: Any
+) -> httpx.AsyncClient:
+    """Return a client of this server with such a build, and with its own metrics.
+
+    Args:
+        docs: The folder of the built documentation.
+    """
     public = app_server.running.public
     changed = structs.replace(public.context.settings, **settings)
-    context = replace(public.context, build=build, settings=changed, metrics=Metrics())
+    context = replace(public.context, build=build, docs=docs, settings=changed, metrics=Metrics())
     server = Server(replace(public, context=context), app_server.running.events)
     server.events.observe(public.context.metrics.store_seconds.labels("events").observe)
     application = server_application(server)
