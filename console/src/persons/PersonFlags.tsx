@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { RefreshCw } from "lucide-react";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
+import { groupTypesQuery } from "@/groups";
 import type { components } from "@/lib/schema";
 import { Button } from "@/ui/Button";
 import { Copyable } from "@/ui/Copy";
@@ -24,9 +25,10 @@ const WORDS = words.flags;
 export function PersonFlags({ person }: { person: Person }) {
   const projectId = useProjectId();
   const client = useQuery(currentClientQuery(projectId, person.id));
+  const isWaiting = useQuery(groupTypesQuery(projectId)).isPending;
   const { id } = route.useSearch();
   if (person.distinct_ids.length === 0) return <p>{WORDS.noIds}</p>;
-  if (client.isPending) return <Skeleton rows={4} />;
+  if (client.isPending || isWaiting) return <Skeleton rows={4} />;
   const [likely = ""] = identifiedFirst(person.distinct_ids);
   const distinctId = id ?? client.data?.distinct_id ?? likely;
   return (

@@ -2,13 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Ellipsis, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { authorsQuery } from "@/activity";
-import { preflightQuery, useCanEdit, useProjectId } from "@/app/session";
+import { preflightQuery, useCanEdit, useIsAdmin, useProjectId } from "@/app/session";
+import { webhooksQuery } from "@/settings";
 import { Button, IconButton } from "@/ui/Button";
 import { FormDialog } from "@/ui/Dialog";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { Card, Facts } from "@/ui/Page";
 import { SafeText, Visible } from "@/ui/properties";
-import { Loaded } from "@/ui/States";
+import { Loaded, Skeleton } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/alerts";
@@ -30,6 +31,9 @@ export function AlertView({ alert, onEdit, onGone }: Props) {
   const { insight, condition, threshold, series_index, breakdown_value } = alert;
   const rule = { insight, condition, threshold, series_index, breakdown_value };
   const preview = useQuery(previewQuery(useProjectId(), rule));
+  const canEdit = useCanEdit();
+  const isToldPending = useIsToldPending();
+  if (isToldPending) return <Skeleton rows={12} />;
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <Card
@@ -39,7 +43,7 @@ export function AlertView({ alert, onEdit, onGone }: Props) {
             <StateBadge state={alert.state} isOn={alert.enabled} />
           </span>
         }
-        actions={useCanEdit() && <Actions alert={alert} onEdit={onEdit} onGone={onGone} />}
+        actions={canEdit && <Actions alert={alert} onEdit={onEdit} onGone={onGone} />}
       >
         <AlertFacts alert={alert} />
       </Card>
@@ -51,6 +55,14 @@ export function AlertView({ alert, onEdit, onGone }: Props) {
       <CheckTable alert={alert} />
     </div>
   );
+}
+
+/** Whether it is not known yet whom the alert notifies, which decides how many lines that takes. */
+function useIsToldPending(): boolean {
+  const webhooks = useQuery({ ...webhooksQuery(useProjectId()), enabled: useIsAdmin() });
+  const authors = useQuery(authorsQuery);
+  const preflight = useQuery(preflightQuery);
+  return webhooks.isLoading || authors.isPending || preflight.isPending;
 }
 
 function AlertFacts({ alert }: { alert: Alert }) {

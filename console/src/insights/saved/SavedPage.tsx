@@ -92,9 +92,10 @@ function Missing({ projectId }: { projectId: string }) {
 /** The insight's tags and the dashboards it is on. */
 function Places({ insight }: { insight: Insight }) {
   const projectId = useProjectId();
-  const dashboards = useQuery(dashboardsQuery(projectId)).data ?? [];
-  const shownOn = dashboards.filter(({ id }) => insight.dashboards.includes(id));
-  if (insight.tags.length + shownOn.length === 0) return null;
+  const dashboards = useQuery(dashboardsQuery(projectId));
+  const shownOn = dashboards.data?.filter(({ id }) => insight.dashboards.includes(id)) ?? [];
+  const isWaiting = dashboards.isPending && insight.dashboards.length > 0;
+  if (insight.tags.length + shownOn.length === 0 && !isWaiting) return null;
   return (
     <div className="-mt-2 flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-ink-2">
       {insight.tags.map((tag) => (
@@ -102,6 +103,7 @@ function Places({ insight }: { insight: Insight }) {
           <Visible text={tag} />
         </Badge>
       ))}
+      {isWaiting && "\u00a0"}
       {shownOn.length > 0 && (
         <span className="flex min-w-0 flex-wrap gap-x-2">
           {words.on}
