@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 public class PosthogProgram {
   static class Task {
     String Step, Host, ProjectKey, PersonalKey, Name;
-    int Events, RetryMs;
+    int Events;
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -47,7 +47,7 @@ public class PosthogProgram {
               while (true) {
                 client.flush();
                 try {
-                  TimeUnit.MILLISECONDS.sleep(task.RetryMs);
+                  TimeUnit.MILLISECONDS.sleep(100);
                 } catch (InterruptedException ended) {
                   return;
                 }
