@@ -168,4 +168,4 @@ $(NPM)/node_modules/.installed: $(NPM)/package-lock.json
 
 clean:
 	rm -rf .venv $(NPM)/node_modules console/node_modules
-	rm -rf src/fanion/console/static src/fanion/console/static.* src/fanion/console/docs
+	rm -rf src/fanion/console/static src/fanion/console/static.* src/fanion/console/docs src/fanion/console/docs.*

@@ -1,6 +1,7 @@
 """Builds the documentation as a site, which the server answers at /docs/: `make docs`."""
 
 import argparse
+import fcntl
 import shutil
 import sys
 import tempfile
@@ -16,21 +17,27 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m docs_site", description=__doc__)
     parser.add_argument("--to", type=Path, default=OUTPUT, metavar="FOLDER")
     output: Path = parser.parse_args(arguments).to
-    hashed = sources_hash()
-    if built_hash(output) == hashed:
-        return 0
-    try:
-        with tempfile.TemporaryDirectory(prefix="fanion-docs-") as name:
-            made = output.with_suffix(".new")
-            shutil.rmtree(made, ignore_errors=True)
-            # Beside its place, since the temporary folder may be on another disk.
-            shutil.copytree(build_site(Path(name), hashed), made)
-        move_into_place(made, output)
-    except (BuildFailed, OSError) as error:
-        print(f"docs: not built. {error}", file=sys.stderr)
-        return 1
+    with output.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        hashed = sources_hash()
+        if built_hash(output) == hashed:
+            return 0
+        try:
+            _build(hashed, output)
+        except (BuildFailed, OSError) as error:
+            print(f"docs: not built. {error}", file=sys.stderr)
+            return 1
     print(f"docs: built: {output}")
     return 0
+
+
+def _build(hashed: str, output: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="fanion-docs-") as name:
+        made = output.with_suffix(".new")
+        shutil.rmtree(made, ignore_errors=True)
+        # Beside its place, since the temporary folder may be on another disk.
+        shutil.copytree(build_site(Path(name), hashed), made)
+    move_into_place(made, output)
 
 
 if __name__ == "__main__":

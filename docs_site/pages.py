@@ -1,9 +1,17 @@
 """The pages of the site: those of `docs/`, and some that are made from other files."""
 
+import asyncio
+import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
+from console.schema import document
+from docs_site.reference.commands import commands_page
+from docs_site.reference.endpoints import endpoints_page
+from docs_site.reference.errors import errors_page
+from docs_site.reference.log_lines import log_lines_page
 from docs_site.sources import DOCS, ROOT
 
 # A link whose text is the name of a file.
@@ -26,6 +34,23 @@ def write_pages(folder: Path) -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     (folder / "changelog.md").write_text(changelog.replace("](docs/", "]("))
     (folder / "decisions" / "README.md").write_text(decisions_page(folder / "decisions"))
+    for name, text in reference_pages(folder).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def reference_pages(folder: Path) -> Mapping[str, str]:
+    """Return the pages that are made from the code, by their paths.
+
+    Args:
+        folder: The other pages, to which they lead.
+    """
+    return {
+        "reference/commands.md": commands_page(),
+        "reference/api.md": endpoints_page(json.loads(asyncio.run(document()))),
+        "reference/errors.md": errors_page(),
+        "reference/log-lines.md": log_lines_page(folder),
+    }
 
 
 def decisions_page(folder: Path) -> str:

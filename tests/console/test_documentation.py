@@ -1,27 +1,20 @@
 """The documentation at /docs/ in a browser: its pages, its search and its policy."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.console.installation import Installation
 from tests.console.screen import Console, open_console
+from tests.support.built_documentation import built_documentation
 
 pytestmark = pytest.mark.long("drives Chromium, and builds the documentation")
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def built_docs() -> None:
-    """Build the documentation into its place, unless it is current."""
-    command = [sys.executable, "-m", "docs_site"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    built_documentation()
 
 
 @pytest.fixture

@@ -85,16 +85,16 @@ def _operation_html(
     if parameters := operation.get("parameters"):
         parts.append(
             _table_html(
-                "Parameters", [_parameter_row(parameter, schemas) for parameter in parameters]
+                "Parameters", [parameter_row(parameter, schemas) for parameter in parameters]
             )
         )
     if body := operation.get("requestBody"):
-        parts.append(_table_html("Request body", _body_rows(body, schemas)))
+        parts.append(_table_html("Request body", body_rows(body, schemas)))
     if command := request_example(path, method, operation, schemas):
         parts.append(f'<h3>Example</h3><pre class="request">{escape(command, quote=False)}</pre>')
     for status, response in operation["responses"].items():
         if status != "default":
-            parts.append(_table_html(f"Response {status}", _body_rows(response, schemas)))
+            parts.append(_table_html(f"Response {status}", body_rows(response, schemas)))
             if (example := example_of(response, schemas)) is not None:
                 parts.append(_preformatted_html(format_example(example)))
     return (
@@ -145,13 +145,14 @@ def _form_title(form: dict[str, Any]) -> str:
 Row = tuple[str, str, str]
 
 
-def _parameter_row(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
+def parameter_row(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
+    """Return name, type and meaning of a parameter."""
     note = parameter.get("description") or ""
     location = parameter["in"] + (", required" if parameter.get("required") else "")
     return parameter["name"], f"{_type_text(parameter['schema'], schemas)}, {location}", note
 
 
-def _body_rows(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
+def body_rows(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
     """Return the fields of a body, or one row without a name for a body that is not an object."""
     content: dict[str, Any] = next(iter(message.get("content", {}).values()), {})
     node = content.get("schema")
