@@ -30,7 +30,9 @@ def errors_page() -> str:
         details.setdefault(_key(error, error.default_code), set()).add(_meaning(error))
     by_name = {error.__name__: error for error in classes}
     for path in sorted(_SOURCE.rglob("*.py")):
-        for name, own_code, detail in _codes_of_calls(ast.parse(path.read_text())):
+        text = path.read_text()
+        tree = ast.parse(text if "code=" in text else "")
+        for name, own_code, detail in _codes_of_calls(tree):
             if name in by_name:
                 details.setdefault(_key(by_name[name], own_code), set()).add(detail)
     rows = [(*key, _joined(texts)) for key, texts in sorted(details.items())]

@@ -17,6 +17,7 @@ _LOGGER = re.compile(r"log(ger\(\))?$")
 _FAILURES = {"FailureLog": 1, "run_loop": 3}
 # The events of a worker for rows that are due: `db/due_work`.
 _DUE_WORK = {"waits", "all_wait"}
+_MAY_WRITE = re.compile(r"log|run_loop|wait")
 _EVENT = re.compile(r"[a-z]+(_[a-z]+)*")
 # Arguments that are no fields of the line: the traceback is one with any error.
 _NO_FIELDS = {"exc_info", "level", "clock", "quiet_s"}
@@ -61,7 +62,9 @@ def log_lines() -> Mapping[str, _Line]:
     lines: dict[str, _Line] = {}
     for path in sorted(_SOURCE.rglob("*.py")):
         module = path.relative_to(_SOURCE).with_suffix("").as_posix()
-        for event, level, fields in calls(ast.parse(path.read_text())):
+        text = path.read_text()
+        tree = ast.parse(text if _MAY_WRITE.search(text) else "")
+        for event, level, fields in calls(tree):
             line = lines.setdefault(event, _Line())
             line.levels.add(level)
             line.fields |= fields

@@ -42,7 +42,7 @@ class _KnownFile(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True):
-    """What `build.json` says about the site.
+    """The site, as `build.json` describes it.
 
     Attributes:
         scripts: The hashes of the scripts within pages.
