@@ -13,6 +13,7 @@ UPGRADE_TESTS = (
     "tests/clients/test_versions.py",
     "tests/db/test_released_versions_crash.py",
     "tests/db/test_rolling_upgrade_crash.py",
+    "tests/packaging/test_upgrade_crash.py",
 )
 
 

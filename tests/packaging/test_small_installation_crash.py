@@ -1,9 +1,7 @@
 """An installation without the event engine serves, and neither has nor needs the engine."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
-from importlib.metadata import distribution
 from pathlib import Path
 
 import httpx
@@ -12,6 +10,7 @@ import pytest
 from tests.packaging.test_lock_files import IMAGE_LOCKS, locked_packages
 from tests.support import plain_http
 from tests.support.awaited import until
+from tests.support.environments import build_wheel, make_environment, run_pip
 from tests.support.server import RealServer, free_port
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.long("starts real servers")]
@@ -26,28 +25,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     It has the packages of that lock file, which are linked from here, and the wheel.
     """
     folder = tmp_path_factory.mktemp("small")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    [packages] = (folder / "venv" / "lib").glob("python3*/site-packages")
-    for name in locked_packages(IMAGE_LOCKS[0]):
-        for file in distribution(name).files or ():
-            top = file.parts[0]
-            if top not in ("..", "__pycache__") and not (packages / top).exists():
-                (packages / top).symlink_to(Path(str(distribution(name).locate_file(top))))
-    wheel = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    pip = [
-        "-m",
-        "pip",
-        "--python",
-        str(folder / "venv"),
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-    ]
-    subprocess.run([sys.executable, *wheel], cwd=ROOT, env={"FANION_CONSOLE": "off"}, check=True)
-    [built] = folder.glob("*.whl")
-    subprocess.run([sys.executable, *pip, str(built)], check=True)
-    return folder / "venv" / "bin" / "python"
+    environment = make_environment(folder, locked_packages(IMAGE_LOCKS[0]))
+    run_pip(environment, "install", str(build_wheel(ROOT, folder)))
+    return environment / "bin" / "python"
 
 
 @pytest.fixture

@@ -24,14 +24,17 @@ VERSION_BEFORE: Final = max(
 NO_HISTORY: Final = "this clone has no history, from which released versions are taken"
 
 
-def check_out_version(version: str, folder: Path) -> Path:
+def check_out_version(version: str, folder: Path, part: str = "src") -> Path:
     """Extract the source of a version, and return the folder to put on PYTHONPATH.
 
     The test is skipped in a clone without the commit.
+
+    Args:
+        part: What to extract: "." for all of it.
     """
     try:
         done = subprocess.run(
-            ["git", "archive", COMMITS[version], "src"],
+            ["git", "archive", COMMITS[version], part],
             cwd=_ROOT,
             capture_output=True,
             check=True,
@@ -50,10 +53,10 @@ def newest_schema_of(source: Path) -> str:
     return max(file.name.partition("_")[0] for file in revisions)
 
 
-def documented_commands(heading: str) -> list[list[str]]:
-    """Return the arguments of each `fanion` command in a section of docs/upgrade.md."""
+def documented_commands(heading: str, program: str = "fanion") -> list[list[str]]:
+    """Return the arguments of each command of a program in a section of docs/upgrade.md."""
     text = (_ROOT / "docs/upgrade.md").read_text()
     [section] = re.findall(rf"(?ms)^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text)
     lines = "".join(re.findall(r"(?ms)^ *```sh\n(.*?)^ *```", section)).splitlines()
     commands = [shlex.split(line, comments=True) for line in lines]
-    return [command[1:] for command in commands if command[:1] == ["fanion"]]
+    return [command[1:] for command in commands if command[:1] == [program]]
