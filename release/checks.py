@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 # A start on what each released version left, and released versions beside this one.
@@ -35,10 +35,10 @@ def require_releasable(root: Path) -> str:
     commits: dict[str, str] = json.loads((root / "tests/releases/commits.json").read_text())
     if version in commits:
         raise Refused(f"{version} has been released, from {commits[version]}: raise __version__.")
-    if not re.search(rf"(?m)^## {re.escape(version)}$", (root / "CHANGELOG.md").read_text()):
-        raise Refused(f"CHANGELOG.md has no section {version}.")
+    before = max(commits, key=_numbers)
+    _require_changes(root, version, before)
     _require_record(root, version, f"python -m tests.versions.record makes that of {version}")
-    _require_version_before(root, commits)
+    _require_version_before(root, before, commits[before])
     return version
 
 
@@ -74,14 +74,26 @@ def git(root: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _require_version_before(root: Path, commits: Mapping[str, str]) -> None:
+def _require_changes(root: Path, version: str, before: str) -> None:
+    """Require the changes of a version, with what they mean for servers of the version before."""
+    changes = (root / "CHANGELOG.md").read_text()
+    section = re.search(rf"(?ms)^## {re.escape(version)}$(.*?)(?=^## |\Z)", changes)
+    if section is None:
+        raise Refused(f"CHANGELOG.md has no section {version}.")
+    if f"ervers of {before} " not in section[1].partition("### Upgrading\n")[2]:
+        raise Refused(
+            f"CHANGELOG.md does not say in {version}, below Upgrading, whether servers of {before} "
+            "can run beside the new ones."
+        )
+
+
+def _require_version_before(root: Path, before: str, commit: str) -> None:
     """Require what a test of the upgrade from the newest released version needs."""
-    before = max(commits, key=_numbers)
     _require_record(root, before, "without it the upgrade cannot be tested")
-    command = ["git", "merge-base", "--is-ancestor", commits[before], "HEAD"]
+    command = ["git", "merge-base", "--is-ancestor", commit, "HEAD"]
     if subprocess.run(command, cwd=root, capture_output=True, check=False).returncode != 0:
         raise Refused(
-            f"The commit of {before}, {commits[before]}, is not in the history of this one, from "
+            f"The commit of {before}, {commit}, is not in the history of this one, from "
             "which the test of the upgrade takes its program."
         )
 

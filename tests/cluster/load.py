@@ -85,6 +85,8 @@ class Load:
         alternates: Whether a client sends each request to any of the servers. Else it keeps to one:
             while PostgreSQL is away, only the captures of one server stay in order.
         pause_s: How long a client waits between two requests.
+        refusals: How many requests were answered with 503.
+        broken: How many were not answered, since the connection failed.
     """
 
     keys: Keys
@@ -94,6 +96,7 @@ class Load:
     alternates: bool = True
     pause_s: float = 0.0
     refusals: int = 0
+    broken: int = 0
     writers: list[Writer] = field(init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -156,7 +159,8 @@ class Load:
     async def _is_accepted(self, http: httpx.AsyncClient, writer: Writer, body: Json) -> bool:
         try:
             answer = await http.post(f"{self._server_for(writer)}/batch/", json=body)
-        except httpx.TransportError:
+        except httpx.TransportError as error:
+            self.broken += not isinstance(error, httpx.TimeoutException)
             return False
         assert answer.status_code in (200, 503), answer.text
         self.refusals += answer.status_code == 503

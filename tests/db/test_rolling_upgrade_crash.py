@@ -235,7 +235,7 @@ async def check_it_is_left_alone(old: RealServer, keys: Keys, board: Json) -> No
 
 
 async def check_all_is_there(server: RealServer, traffic: Traffic) -> None:
-    assert traffic.load.refusals == 0
+    assert (traffic.load.refusals, traffic.load.broken) == (0, 0)
     async with project_client(server, traffic.keys) as http:
         await check(http, traffic.load)
     async with plain_http.AsyncClient() as http:

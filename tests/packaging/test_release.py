@@ -19,6 +19,16 @@ from tests.support.built_console import require_built_console
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
+CHANGES = """# Changelog
+
+## 1.10.0
+
+### Upgrading
+
+- Servers of 1.9.0 can run beside the new ones.
+
+## 1.9.0
+"""
 WEB = Package("npm", "@radix-ui/rect", "1.1.3", "MIT")
 SERVER = Package("pypi", "cryptography", "50.0.2", "Apache-2.0 OR BSD-3-Clause")
 
@@ -46,7 +56,7 @@ def root(tmp_path: Path) -> Path:
     for version in ("1.9.0", "1.10.0"):
         write(root, f"tests/versions/{version}.json")
         write(root, f"tests/versions/{version}.tar.xz")
-    write(root, "CHANGELOG.md", "# Changelog\n\n## 1.10.0\n\n## 1.9.0\n")
+    write(root, "CHANGELOG.md", CHANGES)
     write(root, "src/fanion/__init__.py", '__version__ = "1.10.0"\n')
     write(root, "tests/releases/commits.json", json.dumps({"1.9.0": commit(root)}))
     commit(root)
@@ -89,6 +99,10 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
     "no section of changes": (
         edit("CHANGELOG.md", "## Unreleased\n\n## 1.9.0\n"),
         "CHANGELOG.md has no section 1.10.0.",
+    ),
+    "nothing about the version before": (
+        edit("CHANGELOG.md", CHANGES.replace("1.9.0 can", "1.8.0 can")),
+        "CHANGELOG.md does not say in 1.10.0, below Upgrading, whether servers of 1.9.0 can run",
     ),
     "no record of the version": (
         without("tests/versions/1.10.0.json"),
