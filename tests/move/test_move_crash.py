@@ -194,7 +194,10 @@ async def test_nothing_is_lost_on_the_way_up_and_down(
 async def move_up(
     installation: Moving, one: RealServer, several: RealServer, store: ClickHouse
 ) -> None:
-    """Move, and kill the command while it copies, in the pause, and when it sends captures on."""
+    """Move, and kill the command while it copies, in the pause, and when it sends captures on.
+
+    The former server is killed too, and started again on records that were moved.
+    """
     places = (several.settings["FANION_DATABASE_URL"], several.settings["FANION_EVENTS_URL"])
     command = Command(one, places, one.data)
 
@@ -205,6 +208,9 @@ async def move_up(
         await check_captures_and_flags_go_on(installation, one)
     await command.killed_when(command.has_moved)
     assert await is_in(one, "moved")
+    await asyncio.to_thread(one.kill)
+    one.launch()
+    await check_captures_and_flags_go_on(installation, one)
     async with command.running():
         await asyncio.to_thread(several.start)
         await installation.load.wait_for_more(REQUESTS)
@@ -244,7 +250,7 @@ def check_pause(command: Command) -> None:
 
 
 async def check_captures_and_flags_go_on(installation: Moving, server: RealServer) -> None:
-    """Check a server in the pause, in which management answers 503."""
+    """Check a server that is paused, or whose records were moved: management answers 503."""
     await installation.load.wait_for_more(REQUESTS)
     async with project_client(server, installation.keys) as http:
 
