@@ -1,5 +1,6 @@
 """Checking a backup, and restoring it into a data folder that no server can start on meanwhile."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from fanion.runtime.data_dir import LOCK_FILE, events_folder, lock_folder, recor
 from fanion.runtime.folder_state import begin_restore, end_restore
 
 DAMAGE_LISTED_MAX = 20
+MEBIBYTE = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def restore_backup(
         _require_chunks(destination, manifest)
         erasures = erasures_since(manifest.created_at, destination, erasures_of)
         with lock_folder(settings):
+            _require_space(folder, manifest)
             begin_restore(folder, LOCK_FILE)
             for unit in sorted(manifest.units, key=_restored_last):
                 _restore_unit(folder, unit, destination)
@@ -128,6 +131,18 @@ def _require_chunks(destination: Destination, manifest: Manifest) -> None:
                 f"the backup {manifest.id} is not complete: {unit.path} lacks {len(missing)} of "
                 f"{len(unit.chunks)} pieces; name another one with --backup"
             )
+
+
+def _require_space(folder: Path, manifest: Manifest) -> None:
+    """Check that the disk has room for what an earlier restore has not written."""
+    needed = sum(unit.size for unit in manifest.units if not (folder / unit.path).exists())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise BackupRefused(
+            f"the backup {manifest.id} needs {needed / MEBIBYTE:.0f} MiB, and {folder} has "
+            f"{free / MEBIBYTE:.0f} MiB free on its disk; free some, or name another folder "
+            "with --data"
+        )
 
 
 def _restored_last(unit: Unit) -> bool:
