@@ -21,7 +21,9 @@ def main() -> None:
             sys.exit()  # exits the way Typer does
         from fanion.cli.serve.command import app
     else:
-        from fanion.cli.app import app
+        from fanion.cli.commands import load_commands
+
+        app = load_commands(sys.argv[1:])
     app()
 
 

@@ -96,7 +96,9 @@ def test_a_backup_to_a_full_disk_fails_and_leaves_the_older_one(
     assert refused.returncode == REFUSED
     [line] = refused.stderr.splitlines()
     assert f"{backups}: no space is left on its disk" in line
-    assert "no space is left" in json.loads((server.data / "backup-state.json").read_text())["error"]
+    assert (
+        "no space is left" in json.loads((server.data / "backup-state.json").read_text())["error"]
+    )
     assert ids(disk.json(server, "backups", "--from", backups)) == [first["backup"]]
     assert disk.json(server, "restore", "--from", backups, "--check")["damaged_files"] == 0
 
