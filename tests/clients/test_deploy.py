@@ -23,20 +23,24 @@ from tests.support.proxies import (
     CADDY_SAMPLES,
     CLIENT,
     DEPLOY,
+    HAPROXY_SAMPLES,
     MANAGEMENT,
     NGINX_SAMPLES,
     PUBLIC,
+    SAMPLES,
+    SAMPLES_BELOW_A_PATH,
+    SAMPLES_OF_NAMES,
     SHARED,
     TRUSTING,
+    Ports,
     ProxiedServer,
+    haproxy_configuration,
     nginx_configuration,
     open_proxied_server,
     program,
     run_checked,
-    scheme_of,
     started_proxy,
 )
-from tests.support.server import free_port
 
 pytestmark = pytest.mark.long("starts real proxies")
 
@@ -51,25 +55,25 @@ CLAIMED = {
 FIELDS = set(Settings.__struct_fields__)
 
 
-@pytest.fixture(scope="module", params=[NGINX_SAMPLES[0], CADDY_SAMPLES[0]])
+@pytest.fixture(scope="module", params=SAMPLES_OF_NAMES)
 def behind(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ProxiedServer]:
     """Run a server behind a proxy, with an address for management."""
     folder = Path(tmp_path_factory.mktemp(request.param))
-    ports = {name: free_port() for name in ("proxy", "plain", "management")}
-    settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}", **TRUSTING}
+    ports = Ports()
+    settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports.managements[0]}", **TRUSTING}
     with open_proxied_server(request.param, PUBLIC, "/_health", folder, ports, settings) as proxy:
         yield proxy
 
 
-@pytest.fixture(scope="module", params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
+@pytest.fixture(scope="module", params=SAMPLES_BELOW_A_PATH)
 def below(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ProxiedServer]:
     """Run a server below a path, without the console: browsers get the landing page."""
     folder = Path(tmp_path_factory.mktemp(request.param))
-    ports = {name: free_port() for name in ("proxy", "plain", "management")}
+    ports = Ports()
     settings = {"FANION_CONSOLE": "off", **TRUSTING}
     with open_proxied_server(
         request.param, SHARED, "/fanion/_health", folder, ports, settings
@@ -107,11 +111,15 @@ def test_links_lead_through_the_proxy_that_was_asked(behind: ProxiedServer) -> N
         client.post("/api/projects/", json={"name": "b"}, headers=behind.bearer)
         page = client.get("/api/projects/?limit=1", headers=behind.bearer | CLAIMED).json()
 
-    assert page["next"].startswith(f"{behind.scheme}://{MANAGEMENT}/api/projects/?")
+        elsewhere = behind.bearer | CLAIMED | {"host": f"{MANAGEMENT}:8443"}
+        of_port = client.get("/api/projects/?limit=1", headers=elsewhere).json()
+
+    assert page["next"].startswith(f"https://{MANAGEMENT}/api/projects/?")
+    assert of_port["next"].startswith(f"https://{MANAGEMENT}:8443/api/projects/?")
 
 
 def test_below_a_path_every_link_leads_there(below: ProxiedServer) -> None:
-    base = f"{below.scheme}://{SHARED}/fanion"
+    base = f"https://{SHARED}/fanion"
     with below.client(SHARED) as client:
         client.post("/fanion/api/projects/", json={"name": "b"}, headers=below.bearer)
         listed = client.get("/fanion/api/projects/?limit=1", headers=below.bearer | CLAIMED)
@@ -256,21 +264,21 @@ def send_secrets(client: httpx.Client, prefix: str) -> list[httpx.Response]:
 
 
 @pytest.mark.parametrize("is_up", [True, False], ids=["up", "down"])
-@pytest.mark.parametrize("sample", [*NGINX_SAMPLES, *CADDY_SAMPLES])
+@pytest.mark.parametrize("sample", SAMPLES)
 def test_the_proxies_log_requests_without_keys_and_tokens(
     sample: str, is_up: bool, tmp_path: Path
 ) -> None:
     """The logs include what the proxies report about a server that does not answer."""
     prefix = "/fanion" if "path" in sample else ""
     host = SHARED if prefix else MANAGEMENT
-    ports = {name: free_port() for name in ("server", "proxy", "plain", "management")}
+    ports = Ports()
     with ExitStack() as stack:
         if is_up:
-            for name in ("server", "management"):
-                stack.enter_context(answering_all(ports[name]))
+            for port in (*ports.servers, *ports.managements):
+                stack.enter_context(answering_all(port))
         stack.enter_context(started_proxy(sample, tmp_path, ports))
         transport = httpx.HTTPTransport(verify=False)
-        url = f"{scheme_of(sample)}://127.0.0.1:{ports['proxy']}"
+        url = f"https://127.0.0.1:{ports.proxy}"
         with httpx.Client(transport=transport, base_url=url, headers={"host": host}) as client:
             answers = send_secrets(client, prefix)
     logs = "".join(file.read_text() for file in tmp_path.glob("*.log"))
@@ -282,7 +290,8 @@ def test_the_proxies_log_requests_without_keys_and_tokens(
     assert {answer.headers["strict-transport-security"] for answer in answers} == {
         "max-age=31536000"
     }
-    assert {answer.status_code for answer in answers} == {200 if is_up else 502, 404}
+    statuses = {answer.status_code for answer in answers}
+    assert statuses == {200, 404} if is_up else 404 in statuses <= {404, 502, 503}
 
 
 @contextmanager
@@ -308,7 +317,7 @@ def answering_all(port: int) -> Iterator[None]:
             thread.join()
 
 
-@pytest.mark.parametrize("sample", [*NGINX_SAMPLES, *CADDY_SAMPLES])
+@pytest.mark.parametrize("sample", SAMPLES)
 def test_the_proxies_know_every_path_with_a_token(sample: str) -> None:
     """The server's own log leaves out the same paths."""
     [kinds] = re.findall(r"\(\?:([a-z_|]+)\)/\)", _TOKEN.pattern)
@@ -320,18 +329,19 @@ def test_public_clients_do_not_reach_the_name_of_management() -> None:
     """The samples say so in different ways; a client on loopback counts as private."""
     nginx = (DEPLOY / "nginx.conf").read_text()
     caddy = (DEPLOY / "Caddyfile").read_text()
+    haproxy = (DEPLOY / "haproxy.cfg").read_text()
 
     [management] = [part for part in nginx.split("\nserver {") if f"name {MANAGEMENT};" in part]
     assert re.search(r"allow 10\.0\.0\.0/8;.*deny all;", management, re.DOTALL)
     assert "@strangers not remote_ip" in caddy
     assert "respond @strangers 403" in caddy
+    assert "acl private src 127.0.0.0/8 10.0.0.0/8 192.168.0.0/16" in haproxy
+    assert "http-request deny deny_status 403 if management !private" in haproxy
 
 
 @pytest.mark.parametrize("sample", NGINX_SAMPLES)
 def test_nginx_accepts_its_sample(tmp_path: Path, sample: str) -> None:
-    names = ("server", "management", "proxy", "plain")
-    ports = {name: 20_000 + number for number, name in enumerate(names)}
-    nginx = program("nginx")
+    nginx, ports = program("nginx"), Ports((20_000, 20_001), (20_002, 20_003), 20_004, 20_005)
 
     reported = run_checked(
         *(nginx, "-t", "-p", str(tmp_path)),
@@ -339,6 +349,15 @@ def test_nginx_accepts_its_sample(tmp_path: Path, sample: str) -> None:
     )
 
     assert "[warn]" not in reported.replace('the "user" directive', "")
+
+
+@pytest.mark.parametrize("sample", HAPROXY_SAMPLES)
+def test_haproxy_accepts_its_sample(tmp_path: Path, sample: str) -> None:
+    haproxy, ports = program("haproxy"), Ports((20_000, 20_001), (20_002, 20_003), 20_004, 20_005)
+
+    reported = run_checked(haproxy, "-c", "-f", str(haproxy_configuration(tmp_path, ports, sample)))
+
+    assert "WARNING" not in reported
 
 
 @pytest.mark.parametrize("sample", CADDY_SAMPLES)

@@ -9,8 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.console.installation import Installation
 from tests.console.screen import Console, open_console
-from tests.support.proxies import CADDY_SAMPLES, NGINX_SAMPLES, scheme_of, started_proxy
-from tests.support.server import free_port
+from tests.support.proxies import SAMPLES_BELOW_A_PATH, Ports, started_proxy
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -31,18 +30,16 @@ class ProxiedInstallation:
     origin: str
 
 
-@pytest.fixture(params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
+@pytest.fixture(params=SAMPLES_BELOW_A_PATH)
 def proxied(
     request: pytest.FixtureRequest,
     built_console: None,
     installation: Installation,
     tmp_path: Path,
 ) -> Iterator[ProxiedInstallation]:
-    ports = {"server": installation.server.port, "proxy": free_port()}
+    ports = Ports(servers=(installation.server.port,))
     with started_proxy(request.param, tmp_path, ports, LOOPBACK):
-        yield ProxiedInstallation(
-            installation, f"{scheme_of(request.param)}://{LOOPBACK}:{ports['proxy']}"
-        )
+        yield ProxiedInstallation(installation, f"https://{LOOPBACK}:{ports.proxy}")
 
 
 @pytest.fixture

@@ -120,7 +120,8 @@ def test_a_wheel_carries_the_small_lock_and_the_samples(built_checkout: Path) ->
             if "/data/share/fanion/" in name
         }
     assert shared.keys() == {
-        "Caddyfile", "Caddyfile-path", "fanion.env", "fanion.service", "nginx.conf",
+        "Caddyfile", "Caddyfile-path", "fanion.env", "fanion.service", "haproxy-path.cfg",
+        "haproxy.cfg", "nginx.conf",
         "nginx-path.conf", "requirements-embedded.lock", "requirements.lock",
     }  # fmt: skip
     assert all(content == (ROOT / "deploy" / name).read_bytes() for name, content in shared.items())

@@ -64,7 +64,7 @@ def fanion_commands(text: str) -> list[str]:
     matches = (
         re.search(r"(?:^|\s|bin/)(fanion(?= [a-z-]).*)", command)
         for command in command_texts(text)
-        if not command.startswith("docker ")
+        if not command.startswith(("docker ", "kubectl "))
     )
     return [re.split(r" (?:\||&&|>) ", match[1])[0] for match in matches if match]
 
