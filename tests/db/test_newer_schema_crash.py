@@ -78,10 +78,14 @@ def write_events_schema(
 
 
 def check_refused(server: PreloadedServer, reported: str) -> None:
-    done = server.run("serve")
+    """Check that the start is refused, for a reason that `fanion doctor` repeats."""
+    done, examined = server.run("serve"), server.run("doctor")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [f"fanion: {reported}"]
+    assert examined.returncode == 1
+    [line] = [line for line in examined.stdout.splitlines() if line.startswith("!!")]
+    assert line.endswith(f"  {reported}")
 
 
 def check_warned(server: PreloadedServer, store: str, known: str) -> None:
@@ -117,10 +121,13 @@ def test_a_server_starts_on_later_records_that_are_marked_as_compatible(
 ) -> None:
     bring_records_to_a_later_schema(server, NEWEST)
 
+    examined = server.run("doctor")
     server.start()
 
     assert server.stop() == 0
     check_warned(server, "records", NEWEST)
+    assert examined.returncode == 0
+    assert f"schema {LATER}, newer than {NEWEST} of this version" in examined.stdout
 
 
 @pytest.mark.parametrize("oldest_program", [0, LATER])

@@ -96,6 +96,20 @@ async def pending_migrations(url: str) -> list[str]:
     return [name for name in REVISIONS if name.partition("_")[0] > revision]
 
 
+async def read_revision(url: str) -> str:
+    """Return the revision of the schema, or "" if there is none.
+
+    Raises:
+        RecordsUnavailable: The store does not answer.
+    """
+    engine = _engine(parse_url(url))
+    try:
+        async with pooled_connection(engine) as connection:
+            return await connection.run_sync(_applied)
+    finally:
+        await engine.dispose()
+
+
 async def schema_is_current(url: str) -> bool:
     """Return whether the schema is this version's, or a newer one marked as compatible with it.
 

@@ -34,7 +34,7 @@ from fanion.cli.doctor.validation import (
 from fanion.config import PREFIX, Role, Settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
 from fanion.db.file_check import ADVICE, FileReport, damage_text, examine_file
-from fanion.db.migrate import pending_migrations, schema_is_current
+from fanion.db.migrate import NEWEST, pending_migrations, read_revision, schema_is_current
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.ownership_store import (
@@ -164,7 +164,11 @@ async def _check_records(checked: str, settings: Settings) -> Sequence[Finding]:
         if pending := await pending_migrations(settings.records_url):
             text = f"migrations are pending: {', '.join(pending)}"
             return [Finding(what, False, text, "Run `fanion migrate`.")]
-        return [Finding(what, True, f"{records.dialect}, schema up to date{checked}")]
+        revision = await read_revision(settings.records_url)
+        schema = "schema up to date"
+        if revision > NEWEST:
+            schema = f"schema {revision}, newer than {NEWEST} of this version, which may use it"
+        return [Finding(what, True, f"{records.dialect}, {schema}{checked}")]
 
 
 @asynccontextmanager
