@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from release.checks import Refused
-from release.image import build_image, has_builder
+from release.image import build_image
 from release.packages import Commit
+from tests.support.buildah import buildah
 
 pytestmark = pytest.mark.long("builds images, for which it needs a tool of its own")
 
@@ -23,14 +24,7 @@ COMMIT = Commit("0" * 40, datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC))
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a Dockerfile, and let buildah keep its files beside it."""
-    if not has_builder():
-        pytest.skip("no buildah found: install the package `buildah`")
-    storage = tmp_path / "storage.conf"
-    storage.write_text(
-        f'[storage]\ndriver = "vfs"\ngraphroot = "{tmp_path}/graph"\nrunroot = "{tmp_path}/run"\n'
-    )
-    monkeypatch.setenv("CONTAINERS_STORAGE_CONF", str(storage))
-    monkeypatch.setenv("BUILDAH_ISOLATION", "chroot")
+    buildah(tmp_path, monkeypatch)
     source = tmp_path / "source"
     source.mkdir()
     (source / "file").write_text("content")
