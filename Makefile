@@ -44,7 +44,8 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 # `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
 # tests run again, some with three times as many examples (tests/support/examples.py). Of the long
 # ones many wait, for a browser or for a server that was killed: three processes.
-test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go)) $(COMPILED)/java/.installed
+test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go)) \
+  $(addprefix $(COMPILED)/,$(addsuffix /.installed,java rust))
 	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
 	$(PYTEST) -n 3 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
@@ -150,6 +151,23 @@ $(GENERATORS)/java/.installed: tests/clients/generated/pom.xml tests/clients/gen
 # One after the other: Maven has one folder for all that it loads.
 $(COMPILED)/java/.installed: tests/clients/java/pom.xml tests/clients/java/jars.sha256 | $(GENERATORS)/java/.installed
 	$(install_jars)
+
+# crates.lock is Cargo.lock without the registry of each package, which Cargo names itself. It is
+# rewritten from a new Cargo.lock by `cargo generate-lockfile` and `grep -v '^source' Cargo.lock`.
+# What the client needs, TLS above all, takes 160 s of processor time: all checkouts share it.
+RUST := tests/clients/rust
+RUST_BUILT = $${XDG_CACHE_HOME:-$$HOME/.cache}/fanion/rust
+$(COMPILED)/rust/.installed: $(RUST)/Cargo.toml $(RUST)/crates.lock $(RUST)/src/main.rs
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@if command -v cargo >/dev/null; then \
+	  echo "cargo build"; ln -s $(abspath $(RUST)/src) $(@D)/src && cp $< $(@D) && cd $(@D) \
+	    && cargo generate-lockfile -q \
+	    && awk -v source="$$(grep -m 1 '^source' Cargo.lock)" '/^checksum/ {print source} {print}' \
+	      $(abspath $(RUST)/crates.lock) >locked && mv locked Cargo.lock \
+	    && nice cargo build -q --locked --target-dir "$(RUST_BUILT)" \
+	    && cp "$(RUST_BUILT)/debug/posthog_program" . && touch $(abspath $@) \
+	    || echo "cargo failed: tests of the client for Rust will be skipped"; \
+	else echo "no cargo: tests of the client for Rust will be skipped"; fi
 
 GO_MODULES := tests/clients/generated tests/clients/go
 $(GENERATORS)/go/.installed: $(foreach folder,$(GO_MODULES),$(folder)/go.mod $(folder)/go.sum)

@@ -1,6 +1,6 @@
 """Programs in compiled languages that use clients of PostHog and OpenFeature.
 
-Each is compiled once, and again when its source has changed.
+Each is compiled once, and again when its source has changed; that in Rust by `make`.
 """
 
 import os
@@ -37,6 +37,12 @@ def java_program(name: str) -> list[str]:
         jvm = [f"-J{option}" for option in SHORT_JVM]
         run(["javac", *jvm, "-d", str(jars / "classes"), "-cp", path, str(source)], HERE)
     return ["java", *SHORT_JVM, "-cp", path, name]
+
+
+def rust_program() -> list[str]:
+    """Return the command of the program with PostHog's client for Rust, which `make` compiles."""
+    _require_packages(COMPILED / "rust")
+    return [str(COMPILED / "rust" / "posthog_program")]
 
 
 def _require_tool(name: str, package: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.compiled import COMPILED, go_program, java_program
+from tests.clients.compiled import COMPILED, go_program, java_program, rust_program
 from tests.clients.management import Api, serving
 from tests.support import plain_http
 from tests.support.server import Keys, RealServer
@@ -61,6 +61,7 @@ class Sdk:
 SDKS = (
     Sdk("go", go_program, "posthog-go"),
     Sdk("java", partial(java_program, "PosthogProgram"), "posthog-server", requests_locally=1),
+    Sdk("rust", rust_program, "posthog-rs"),
 )
 
 
