@@ -28,6 +28,7 @@ from tests.support.awaited import until, until_soon
 from tests.support.clickhouse.server import ClickHouse
 from tests.support.postgres import Postgres
 from tests.support.preloaded import Forked, PreloadedServer, fork
+from tests.support.releases import check_out_version
 from tests.support.server import Keys, RealServer, expect_created, project_client
 from tests.versions.answers import FOLDER, Record, missing, read_record
 from tests.versions.record import unpack
@@ -35,6 +36,7 @@ from tests.versions.record import unpack
 pytestmark = [pytest.mark.postgresql, pytest.mark.long("moves an installation eight times")]
 
 VERSION: Final = "0.12.0"  # of the records that are moved, of all kinds
+OTHER_VERSION: Final = "0.9.0"
 REQUESTS: Final = 30
 PAUSE_S: Final = 0.1  # of a client between two requests, so that starting servers get the processor
 PROMISED_S: Final = 60.0  # docs/move.md
@@ -83,17 +85,20 @@ class Command:
     @contextmanager
     def _running(self) -> Iterator[Forked]:
         self.runs += 1
-        options = [part for place in self.to for part in ("--to", place)]
         environment = self.server.environment()
         output = self._output(self.runs)
         output.touch()
-        process = fork(("move", *options), environment, output, output)
+        process = fork(("move", *options_of(self.to)), environment, output, output)
         try:
             yield process
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+
+
+def options_of(places: Sequence[str]) -> list[str]:
+    return [part for place in places for part in ("--to", place)]
 
 
 @dataclass
@@ -189,6 +194,20 @@ async def test_nothing_is_lost_on_the_way_up_and_down(
         last = events_in_clickhouse(several, clickhouse_server)
         assert len(last) > len(stored)
         assert last.items() <= events_in_folder(back).items()
+
+
+def test_a_server_of_another_version_is_not_moved(several: PreloadedServer, tmp_path: Path) -> None:
+    source = check_out_version(OTHER_VERSION, tmp_path / "released")
+    with closing(RealServer(tmp_path / "one", {"PYTHONPATH": str(source)})) as one:
+        one.setup_anew()
+        one.start()
+        places = (several.settings["FANION_DATABASE_URL"], several.settings["FANION_EVENTS_URL"])
+        done = PreloadedServer(one.data).run("move", *options_of(places))
+
+        assert one.command("migrate", "--check")
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"fanion: {one.url} is a server of version {OTHER_VERSION}, and this")
 
 
 async def move_up(

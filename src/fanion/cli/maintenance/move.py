@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
+import httpx
+import msgspec
 import typer
 from msgspec.structs import replace
 
+from fanion import __version__
 from fanion.accept_log.port import LogFull
 from fanion.cli.options import Data
 from fanion.cli.output import refuse, run_command, settings_of
@@ -17,10 +20,18 @@ from fanion.config import Settings
 from fanion.config.stores import check_events_url, check_records_url
 from fanion.db.migrate import migrate as migrate_records
 from fanion.move.service import Move, Moved, MoveRefused
-from fanion.runtime.data_dir import events_folder, lock_data_dir, records_file, require_records
+from fanion.runtime.data_dir import (
+    events_folder,
+    find_holder,
+    lock_data_dir,
+    records_file,
+    require_records,
+)
 
 _RECORDS_SCHEMES = ("postgresql", "postgresql+asyncpg", "postgres")
 _EVENTS_SCHEMES = ("clickhouse", "clickhouses", "clickhouse+https")
+# How long a server that is busy may take to say its version.
+_HEALTH_S_MAX = 10.0
 
 To = Annotated[
     list[str],
@@ -56,6 +67,7 @@ def move(to: To, wait: Wait = True, data: Data = None) -> None:
 
 async def _run(plan: Move, *, wait: bool) -> None:
     require_records(plan.source)
+    await _require_this_version(plan.source)
     try:
         await migrate_records(plan.source.records_url)
         await migrate_records(plan.target.records_url)
@@ -68,6 +80,33 @@ async def _run(plan: Move, *, wait: bool) -> None:
     except LogFull as error:
         refuse(f"{error}. Start a server on the new stores, and run this again.")
     print(f"{requests:,} requests with captures were sent on.")
+
+
+class _Health(msgspec.Struct):
+    """The answer of `/_health`."""
+
+    version: str
+
+
+async def _require_this_version(source: Settings) -> None:
+    """Refuse a server of another version: a former one notices neither the pause nor the move."""
+    holder = find_holder(source)
+    if holder is None or not holder.address:
+        return
+    try:
+        async with httpx.AsyncClient(timeout=_HEALTH_S_MAX, trust_env=False, verify=False) as http:
+            answer = await http.get(f"{holder.address}/_health")
+        version = msgspec.json.decode(answer.content, type=_Health).version
+    except (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError) as error:
+        refuse(
+            f"{holder.address} does not say its version, which must be that of this command: "
+            f"{str(error) or type(error).__name__}"
+        )
+    if version != __version__:
+        refuse(
+            f"{holder.address} is a server of version {version}, and this command of "
+            f"{__version__}, so it may not notice that it is moved. Upgrade it first."
+        )
 
 
 def _target_of(source: Settings, places: list[str]) -> Settings:
