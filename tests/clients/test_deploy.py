@@ -52,6 +52,8 @@ CLAIMED = {
     "x-real-ip": "203.0.113.9",
     "forwarded": "for=203.0.113.9;host=evil.example",
 }
+# So many failures are enough for each proxy to leave a server out.
+PROBES = 4
 FIELDS = set(Settings.__struct_fields__)
 
 
@@ -294,15 +296,45 @@ def test_the_proxies_log_requests_without_keys_and_tokens(
     assert statuses == {200, 404} if is_up else 404 in statuses <= {404, 502, 503}
 
 
+@pytest.mark.parametrize("sample", [*CADDY_SAMPLES, *HAPROXY_SAMPLES])
+def test_servers_that_are_not_ready_are_asked_if_there_are_no_others(
+    sample: str, tmp_path: Path
+) -> None:
+    """Flags, and captures into the spool, are answered while the stores are away."""
+    prefix, host = ("/fanion", SHARED) if "path" in sample else ("", PUBLIC)
+    ports = Ports()
+    url = f"https://127.0.0.1:{ports.proxy}{prefix}"
+    with (
+        answering_all(ports.servers[0], ready=503) as requested,
+        started_proxy(sample, tmp_path, ports),
+    ):
+        until(lambda: requested.count("/_ready") >= PROBES, "the proxy does not ask /_ready")
+        headers, body = {"host": host}, b"x" * 100_000
+        answer = httpx.post(f"{url}/capture/", content=body, headers=headers, verify=False)
+
+    assert answer.status_code == 200
+    assert requested.count("/capture/") == 1
+
+
 @contextmanager
-def answering_all(port: int) -> Iterator[None]:
-    """Run a server that answers every GET."""
+def answering_all(port: int, ready: int = 200) -> Iterator[list[str]]:
+    """Run a server that answers every GET and POST, and yield what is requested.
+
+    Args:
+        ready: The status of `/_ready`.
+    """
+    requested: list[str] = []
 
     class Everything(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            requested.append(self.path)
+            self.send_response(ready if self.path == "/_ready" else 200)
             self.send_header("content-length", "0")
             self.end_headers()
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.do_GET()
 
         def log_message(self, *_: object) -> None:
             pass
@@ -311,7 +343,7 @@ def answering_all(port: int) -> Iterator[None]:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield
+            yield requested
         finally:
             server.shutdown()
             thread.join()
