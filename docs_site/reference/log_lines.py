@@ -43,7 +43,9 @@ def log_lines_page(pages: Path) -> str:
     Args:
         pages: The folder of the other pages, of which those are linked that name a line.
     """
-    texts = {page: page.read_text() for page in sorted(pages.glob("*.md"))}
+    texts = {
+        page: page.read_text() for page in sorted(pages.glob("*.md")) if page.name != "changelog.md"
+    }
     rows = [
         (
             code(name),
