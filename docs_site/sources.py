@@ -8,8 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 # The lock file names the versions that build the site. Code is read for the reference.
-_FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "mkdocs.yml", "requirements-dev.lock")
-_FOLDERS = {"docs": "*", "docs_site": "*.py", "console": "schema.py", "src/fanion": "*.py"}
+_FILES = (
+    "CHANGELOG.md", "CONTRIBUTING.md", "console/build.py", "console/schema.py", "mkdocs.yml",
+    "requirements-dev.lock",
+)  # fmt: skip
+_FOLDERS = {"docs": "*", "docs_site": "*.py", "src/fanion": "*.py"}
 
 
 def sources() -> Iterator[Path]:
