@@ -51,6 +51,7 @@ async def test_every_operation_of_the_api_is_described(tenant: Tenant) -> None:
     assert "```sh\ncurl" in flag
 
 
+@pytest.mark.long("imports every module")
 def test_every_error_has_its_status_and_code() -> None:
     page = errors_page()
     rows = rows_of(page)
@@ -64,6 +65,7 @@ def test_every_error_has_its_status_and_code() -> None:
     assert rows["log_full"][0] == "503"
 
 
+@pytest.mark.long("parses every module")
 def test_every_log_line_of_a_page_is_in_the_reference() -> None:
     rows = rows_of(log_lines_page(DOCS))
     pages = "".join(path.read_text() for path in DOCS.glob("*.md"))
