@@ -5,13 +5,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Request, expect
 
 from tests.console.project import Json, Project
 from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
 
+IS_IN_SIGHT = "element => element.getBoundingClientRect().top < innerHeight"
 HOSTILE = '<img src=x onerror="alert(1)">‮evil'
 
 
@@ -102,6 +103,30 @@ def test_tiles_show_the_numbers_of_their_insights_within_one_period_and_filter(
     expect(last_number(console, "paid")).to_have_attribute("aria-valuetext", re.compile("paid 1$"))
     console.settle()
     assert "properties" not in page.url
+
+
+def event_asked_about(request: Request) -> str:
+    response = request.response()
+    assert response is not None
+    return str(response.json()["results"][0]["action"]["id"])
+
+
+def test_tiles_in_sight_ask_first_and_the_others_follow(console: Console, project: Project) -> None:
+    names = [f"event {number}" for number in range(8)]
+    for name in names:
+        project.events(name, "ann")
+    dashboard = dashboard_of(project, *names)
+    asked: list[Request] = []
+    console.page.on(
+        "request", lambda sent: asked.append(sent) if sent.url.endswith("/query/") else None
+    )
+    console.open(path_of(project, dashboard))
+
+    in_sight = {name for name in names if tile(console, name).evaluate(IS_IN_SIGHT)}
+    assert 0 < len(in_sight) < len(names)
+    about = [event_asked_about(request) for request in asked]
+    assert set(about[: len(in_sight)]) == in_sight
+    assert sorted(about) == names
 
 
 def test_tiles_are_moved_and_resized_by_keys_and_pointer_and_stay_there(

@@ -11,6 +11,7 @@ import {
   type Question,
   storedQuery,
   useAnswer,
+  useIsAsking,
   useKind,
 } from "@/insights";
 import { IconButton } from "@/ui/Button";
@@ -38,8 +39,10 @@ export interface InsightTileProps {
   onRemove: (() => void) | undefined;
 }
 
-// Off-screen tiles wait this long, so that visible ones load first.
+// Off-screen tiles wait until the visible ones have their answers, for at most so long.
 const WAIT_MS = 1500;
+// How long nothing must be on its way. Visible tiles load what draws them before they ask.
+const QUIET_MS = 250;
 
 export function InsightTile(props: InsightTileProps) {
   const { tile, scope, move } = props;
@@ -88,6 +91,7 @@ export function InsightTile(props: InsightTileProps) {
 /** Return whether the tile is visible, or the visible ones have had their head start. */
 function useWanted(box: RefObject<HTMLElement | null>): boolean {
   const [isWanted, setWanted] = useState(false);
+  const isAsking = useIsAsking(useProjectId());
   useEffect(() => {
     const element = box.current;
     if (element === null || isWanted) return;
@@ -95,12 +99,12 @@ function useWanted(box: RefObject<HTMLElement | null>): boolean {
       if (entries.some((entry) => entry.isIntersecting)) setWanted(true);
     });
     seen.observe(element);
-    const timer = setTimeout(() => setWanted(true), WAIT_MS);
-    return () => {
-      seen.disconnect();
-      clearTimeout(timer);
-    };
+    return () => seen.disconnect();
   }, [box, isWanted]);
+  useEffect(() => {
+    const timer = setTimeout(() => setWanted(true), isAsking ? WAIT_MS : QUIET_MS);
+    return () => clearTimeout(timer);
+  }, [isAsking]);
   return isWanted;
 }
 

@@ -1,4 +1,10 @@
-import { keepPreviousData, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  queryOptions,
+  useIsFetching,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
@@ -46,11 +52,16 @@ async function ask(
 
 type Body = components["schemas"]["QueryResultBody"] & Given;
 
+const answersKey = (projectId: string) => ["answer", projectId];
 const answerKey = (projectId: string, query: Query | null) => [
-  "answer",
-  projectId,
+  ...answersKey(projectId),
   JSON.stringify(query),
 ];
+
+/** Whether an answer of the project is on its way. */
+export function useIsAsking(projectId: string): boolean {
+  return useIsFetching({ queryKey: answersKey(projectId) }) > 0;
+}
 
 const STALE_MS = 30_000;
 
