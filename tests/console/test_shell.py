@@ -250,7 +250,7 @@ def test_the_best_match_is_marked_although_it_comes_last(
     page.get_by_role("combobox", name="Command menu").wait_for()
 
     with page.expect_request("**/feature_flags/?search=goproj*"):
-        page.keyboard.type("goproj")
+        page.keyboard.insert_text("goproj")
     expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
     [route] = held
     route.continue_()
