@@ -81,6 +81,23 @@ def test_screens_are_reached_by_keys_alone(console: Console, project: Project) -
     assert page.url.endswith("tab=webhooks")
 
 
+def test_projects_beyond_the_first_page_of_the_list_are_shown(
+    console: Console, installation: Installation, project: Project
+) -> None:
+    last, asked = installation.project("Last shop"), list[str]()
+
+    def ask_for_one(route: Route) -> None:
+        asked.append(route.request.url)
+        route.continue_(url=route.request.url.replace("limit=1000", "limit=1"))
+
+    console.page.route("**/api/projects/?limit=1000", ask_for_one)
+    console.open(last.at("settings"))
+
+    expect(console.page.get_by_role("button", name="Project: Last shop")).to_be_visible()
+    expect(console.page.get_by_label("Name", exact=True)).to_have_value("Last shop")
+    assert len(asked) == 1
+
+
 def test_another_project_is_chosen_and_opened_again_at_the_next_visit(
     console: Console, installation: Installation, project: Project
 ) -> None:

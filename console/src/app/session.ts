@@ -1,6 +1,7 @@
 import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { api, dataOf, publicApi } from "@/lib/api";
+import { everyRow, queryOf } from "@/lib/paging";
 import type { components } from "@/lib/schema";
 import { isText, readStored } from "@/lib/storage";
 
@@ -20,16 +21,19 @@ export const meQuery = queryOptions({
   staleTime: 60_000,
 });
 
-// A user with so many projects may have others, which are not listed.
-const PROJECTS_MAX = 100;
+const PROJECTS_OF_A_PAGE = 1000;
 
+/** All projects of the user. */
 export const projectsQuery = queryOptions({
   queryKey: ["projects"],
   queryFn: async ({ signal }) => {
-    const page = await dataOf(
-      api.GET("/api/projects/", { params: { query: { limit: PROJECTS_MAX } }, signal }),
-    );
-    return page.results;
+    const read = (next: string | null) => {
+      const query = next === null ? { limit: PROJECTS_OF_A_PAGE } : queryOf(next);
+      return dataOf(api.GET("/api/projects/", { params: { query }, signal }));
+    };
+    const projects: Project[] = [];
+    for await (const project of everyRow(read)) projects.push(project);
+    return projects;
   },
   staleTime: 60_000,
 });
@@ -76,7 +80,7 @@ export function useIsUnknownProject(): boolean {
   const shown = useParams({ strict: false, select: (params) => params.projectId });
   const { data } = useQuery(projectsQuery);
   if (shown === undefined || shown === "@current" || data === undefined) return false;
-  return data.length < PROJECTS_MAX && !data.some((project) => String(project.id) === shown);
+  return !data.some((project) => String(project.id) === shown);
 }
 
 /** The level of the user in the organization of the project in the address. */
