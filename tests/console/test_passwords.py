@@ -32,6 +32,10 @@ LOOKS = """() => new Promise(drawn => requestAnimationFrame(() => setTimeout(dra
   }))"""
 
 
+# The page of the link has no attribute: its style sheet alone follows the theme of the system.
+IS_THEME = "theme => (document.documentElement.dataset.theme ?? theme) === theme"
+
+
 @dataclass(frozen=True)
 class Mailing:
     """A server that sends mails, and the page of a stranger."""
@@ -72,6 +76,7 @@ def looks(page: Page) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.wait_for_function(IS_THEME, arg=scheme)
         found += page.evaluate(LOOKS)
     return found
 
