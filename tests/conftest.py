@@ -135,6 +135,15 @@ def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str | pytest.Param
     return BOTH if is_every else (SQLITE,)
 
 
+# Files of few tests that take minutes together.
+LONGEST = (
+    "test_built_release",
+    "test_move_crash",
+    "test_backup_crash",
+    "test_upgrade_crash",
+    "test_released_versions_crash",
+)
+
 # The folders whose tests drive a browser, and those that they import.
 IN_BROWSER = ("clients", "console", "support")
 
@@ -168,7 +177,7 @@ def drives_processes(path: Path) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files that drive processes first, then those with most tests.
+    """Run the longest files first, then those that drive processes, then those with most tests.
 
     No worker is then left with one of them at the end.
     """
@@ -180,7 +189,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is neither marked `long` nor `quick`")
     tests = Counter(item.path for item in items)
     items.sort(
-        key=lambda item: (not drives_processes(item.path), -tests[item.path], str(item.path))
+        key=lambda item: (
+            item.path.stem not in LONGEST,
+            not drives_processes(item.path),
+            -tests[item.path],
+            str(item.path),
+        )
     )
 
 
