@@ -1,9 +1,12 @@
 """Builds the image of a release, where buildah is installed."""
 
+import hashlib
+import json
 import shutil
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 from release.checks import Refused
 from release.packages import Commit
@@ -30,15 +33,48 @@ def build_image(
         Refused: It could not be built.
     """
     at, name = int(commit.at.timestamp()), f"fanion:{version}"
-    options = ("--timestamp", str(at), "--build-arg", "ENGINE=embedded", "--tag", name)
-    _buildah("build", *options, "--file", str(source / dockerfile), str(source))
-    _buildah("push", name, f"oci:{work / 'image'}:{name}")
+    # An image in the format of OCI has no health check.
+    options = ("--format", "docker", "--timestamp", str(at), "--tag", name)
+    arguments = ("--build-arg", "ENGINE=embedded", "--file", str(source / dockerfile))
+    _buildah("build", *options, *arguments, str(source))
+    _buildah("push", name, f"docker-archive:{work / 'image.tar'}:{name}")
+    _forget_builder(_unpack(work / "image.tar", work / "image"))
     _pack(work / "image", to / f"fanion-{version}-image.tar", at)
 
 
 def _buildah(*arguments: str) -> None:
     if subprocess.run(["buildah", *arguments], check=False).returncode != 0:
         raise Refused(f"buildah {arguments[0]} failed: the reason is printed above.")
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+def _forget_builder(image: Path) -> None:
+    """Remove what is other at each build: the id and the name of the container it was made in."""
+    manifest: list[dict[str, Any]] = json.loads((image / "manifest.json").read_text())
+    [entry] = manifest
+    path = image / entry["Config"]
+    config: dict[str, Any] = json.loads(path.read_text())
+    path.unlink()
+    for name in ("container", "container_config"):
+        config.pop(name, None)
+    config["config"].pop("Hostname", None)
+    content = json.dumps(config, separators=(",", ":")).encode()
+    entry["Config"] = f"{hashlib.sha256(content).hexdigest()}.json"
+    (image / entry["Config"]).write_bytes(content)
+    (image / "manifest.json").write_text(json.dumps(manifest))
+    _keep(image, {"manifest.json", entry["Config"], *entry["Layers"]})
+
+
+def _keep(folder: Path, names: set[str]) -> None:
+    """Remove all but these files: the others repeat them for engines before 2016."""
+    for path in folder.iterdir():
+        if path.name not in names:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _pack(folder: Path, archive: Path, at: int) -> None:

@@ -5,7 +5,6 @@ The Dockerfile is one without a base, which would have to be loaded from a regis
 
 import json
 import os
-import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +27,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     source = tmp_path / "source"
     source.mkdir()
     (source / "file").write_text("content")
-    (source / "Dockerfile").write_text('FROM scratch\nARG ENGINE\nCOPY file /\nCMD ["serve"]\n')
+    (source / "Dockerfile").write_text(
+        'FROM scratch\nARG ENGINE\nCOPY file /\nHEALTHCHECK CMD ["check"]\nCMD ["serve"]\n'
+    )
     return source
 
 
@@ -41,11 +42,20 @@ def test_an_image_is_the_same_bytes_each_time(source: Path, tmp_path: Path) -> N
         built.append((work / "fanion-1.10.0-image.tar").read_bytes())
 
     assert built[0] == built[1]
-    with tarfile.open(tmp_path / "0" / "fanion-1.10.0-image.tar") as archive:
-        index = archive.extractfile("index.json")
-        assert index is not None
-        [manifest] = json.load(index)["manifests"]
-    assert manifest["annotations"]["org.opencontainers.image.ref.name"] == "fanion:1.10.0"
+
+
+def test_an_image_is_loaded_with_its_health_check(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_image(source, "1.10.0", COMMIT, tmp_path, tmp_path, "Dockerfile")
+    (other := tmp_path / "other").mkdir()
+    run = buildah(other, monkeypatch)
+
+    run("pull", f"docker-archive:{tmp_path / 'fanion-1.10.0-image.tar'}")
+
+    config = json.loads(run("inspect", "--type", "image", "fanion:1.10.0"))["Docker"]["config"]
+    assert config["Healthcheck"]["Test"] == ["CMD", "check"]
+    assert config["Cmd"] == ["serve"]
 
 
 def test_a_build_that_fails_is_refused(source: Path, tmp_path: Path) -> None:
