@@ -27,7 +27,7 @@ def filters(forty: Any, hundred: Any, zero: Any, seven: Any) -> Json:
                 {"key": "b", "rollout_percentage": zero},
             ]
         },
-        "payloads": {"a": {"rollout_percentage": 50.0}},
+        "payloads": {"a": '{"rollout_percentage": 50.0}'},
         "super_groups": [{"properties": [], "rollout_percentage": seven}],
         "holdout_groups": [{"properties": [], "rollout_percentage": seven, "variant": "h"}],
     }

@@ -39,9 +39,10 @@ async def test_a_payload_is_served_by_each_endpoint(tenant: Tenant, payload: Any
         record = record["flags"][0] if "flags" in record else record
         assert record["metadata"]["payload"] == as_text(payload)
     assert await tenant.get("/feature_flags/holds/remote_config/") == as_text(payload)
-    for path in ("/feature_flags/local_evaluation/", "/feature_flags/"):
-        [flag] = next(v for v in (await tenant.get(path)).values() if isinstance(v, list))
-        assert msgspec.json.encode(flag["filters"]["payloads"]["true"]) == stored
+    [local] = (await tenant.get("/feature_flags/local_evaluation/"))["flags"]
+    assert local["filters"]["payloads"]["true"] == as_text(payload)
+    [listed] = (await tenant.get("/feature_flags/"))["results"]
+    assert msgspec.json.encode(listed["filters"]["payloads"]["true"]) == stored
 
 
 @pytest.mark.parametrize("payload", [None, ""])
