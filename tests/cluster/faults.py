@@ -110,7 +110,9 @@ FAULTS: Final[Mapping[str, Fault]] = {
         turn_clocks,
     )
 }
-# Faults in which a server that clients use cannot reach PostgreSQL.
+# Faults in which a server that clients use cannot reach PostgreSQL, or takes it for unreachable:
+# to one that was suspended, an append took longer than it may.
 WITHOUT_POSTGRESQL: Final = {
-    fault.__name__ for fault in (cut_from_postgresql, crash_postgresql, promote_standby)
+    fault.__name__
+    for fault in (pause_server, cut_from_postgresql, crash_postgresql, promote_standby)
 }
