@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from fanion.accept_log.port import AppendUnsure, Backlog, LogEntry, LogFull
-from fanion.accept_log.postgres import PostgresLog, open_postgres_log
+from fanion.accept_log.port import AppendSuspended, AppendUnsure, Backlog, LogEntry, LogFull
+from fanion.accept_log.postgres import APPEND_S, LATE_S, PostgresLog, open_postgres_log
 from fanion.accept_log.spool import SERVER, SpooledLog, SpoolSwitch
 from fanion.accept_log.spool_folder import Spool, files_in, open_spool, send_file
 from fanion.accept_log.sqlite import SqliteAppender
@@ -324,6 +325,22 @@ async def test_an_append_that_was_broken_off_is_kept_only_if_ingestion_recognize
     else:
         assert isinstance(result, AppendUnsure)
         assert bodies_of(stored) == [item(1)]
+
+
+async def test_a_process_that_was_suspended_does_not_take_postgresql_for_away(
+    node: Node, postgres: Postgres, postgres_url: str
+) -> None:
+    """It takes longer than an append may: nothing else makes the timer late."""
+    async with appends_wait(postgres_url):
+        appending = asyncio.ensure_future(node.captured.append(envelope(NAMED)))
+        await until_appending(postgres, postgres_url)
+        time.sleep(APPEND_S + 2 * LATE_S)  # noqa: ASYNC251 - the whole process stands still
+        [result] = await asyncio.gather(appending, return_exceptions=True)
+    await node.append(item(1))
+
+    assert isinstance(result, AppendSuspended)
+    assert not node.spool.switch.is_on
+    assert (await node.stored())[-1] == item(1)
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
         turn_clocks,
     )
 }
-# Faults in which a server that clients use cannot reach PostgreSQL, or takes it for unreachable:
-# to one that was suspended, an append took longer than it may.
+# Faults in which a server that clients use cannot reach PostgreSQL.
 WITHOUT_POSTGRESQL: Final = {
-    fault.__name__
-    for fault in (pause_server, cut_from_postgresql, crash_postgresql, promote_standby)
+    fault.__name__ for fault in (cut_from_postgresql, crash_postgresql, promote_standby)
 }

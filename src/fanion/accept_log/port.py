@@ -86,6 +86,10 @@ class AppendUnsure(OSError):
     """The error when a server may have stored an append although it did not say so."""
 
 
+class AppendSuspended(AppendUnsure):
+    """The error when an append was late because this process was suspended."""
+
+
 class Completion(Protocol):
     """The completion callback of an append, called once in the event loop.
 

@@ -13,6 +13,7 @@ import asyncpg
 from fanion.accept_log import postgres_partitions
 from fanion.accept_log.group_commit import GroupCommitLog
 from fanion.accept_log.port import (
+    AppendSuspended,
     AppendUnsure,
     Backlog,
     Envelope,
@@ -26,6 +27,8 @@ CONNECT_S = 5.0
 STATEMENT_S = 15.0
 # Appends that arrive during one wait as long again; clients of capture time out after 10 to 15 s.
 APPEND_S = 4.0
+# A timer that is later than this tells of a process that was suspended, or had no processor.
+LATE_S = 0.8
 NAME = "fanion accept log"  # of the connections in `pg_stat_activity`
 POLL_S = 0.1  # how late a consumer sees what another process appended
 # How the driver's error begins if a connection was lost before the append was sent.
@@ -109,6 +112,7 @@ class PostgresLog(GroupCommitLog):
 
         Raises:
             LogFull: Nothing was appended.
+            AppendSuspended: The append was late, because this process was suspended.
             AppendUnsure: The connection was lost, or the server was stopped, during the append.
             OSError: Nothing was appended.
         """
@@ -214,6 +218,8 @@ def _unsure_if_broken_off(connection: Any) -> Iterator[None]:
     Errors that the server reports about the append itself say that it is not, and so do an
     InterfaceError and NOT_SENT.
     """
+    now = asyncio.get_running_loop().time
+    late_at = now() + APPEND_S + LATE_S
     try:
         yield
     except (
@@ -227,6 +233,8 @@ def _unsure_if_broken_off(connection: Any) -> Iterator[None]:
         if isinstance(error, TimeoutError):
             # The pool would wait for a server that hangs to cancel the append.
             connection.terminate()
+            if now() > late_at:
+                raise AppendSuspended("accept log: this process was suspended") from error
         raise AppendUnsure(f"accept log: {error or type(error).__name__}") from error
 
 

@@ -14,7 +14,7 @@ import structlog
 from msgspec import structs
 
 from fanion.accept_log.group_commit import GroupCommit, GroupCommitLog
-from fanion.accept_log.port import AppendUnsure, Envelope
+from fanion.accept_log.port import AppendSuspended, AppendUnsure, Envelope
 from fanion.processes.shared_counters import WORD_BYTES, spool_words
 
 # How often a capture looks whether the spool has been emptied, and how many times at most.
@@ -116,6 +116,7 @@ class SpooledLog(GroupCommitLog):
 
         Raises:
             LogFull: The log or the spool is full; nothing was written.
+            AppendSuspended: This process was suspended; PostgreSQL may have stored the group.
             OSError: Neither takes the group, or PostgreSQL may have stored it and it cannot be
                 recognized.
         """
@@ -123,6 +124,8 @@ class SpooledLog(GroupCommitLog):
         if self._log is not None and not self._switch.is_on:
             try:
                 ids = await self._log.commit(envelopes, historical=historical)
+            except AppendSuspended:  # which says nothing about PostgreSQL
+                raise
             except OSError as error:
                 self._turn_on(error)
                 if isinstance(error, AppendUnsure):
