@@ -101,13 +101,14 @@ class Outage:
     """A PostgreSQL database that refuses connections and ends the existing ones."""
 
     def __init__(self, postgres: Postgres, url: str) -> None:
-        self._postgres = postgres
+        self._postgres, self._url = postgres, url
         self._name = urlsplit(url).path.strip("/")
 
     async def __aenter__(self) -> None:
         await self._allow("false")
         of_database = f"SELECT pid FROM pg_stat_activity WHERE datname = '{self._name}'"
         await self._postgres.run(f"SELECT pg_terminate_backend(pid) FROM ({of_database}) AS x")
+        await self._postgres.until_left(self._url)  # a statement must not meet the end midway
 
     async def __aexit__(self, *_: object) -> None:
         await self._allow("true")
