@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 
-import httpx
 import msgspec
 import typer
 from rich import box
@@ -20,6 +19,7 @@ from fanion import __version__
 from fanion.cli.doctor.stores import Finding, RunningServer, examine_stores
 from fanion.cli.options import Data
 from fanion.cli.output import printable, refuse, run_command
+from fanion.cli.running_server import NoAnswer, ask_server
 from fanion.cli.serve.server import check_ports
 from fanion.config import (
     MAY_HOLD_PASSWORD,
@@ -65,11 +65,9 @@ async def find_server(settings: Settings) -> RunningServer:
     if holder is None or not holder.address:
         return RunningServer(holder)
     try:
-        async with httpx.AsyncClient(timeout=READY_S_MAX, trust_env=False, verify=False) as client:
-            answer = await client.get(f"{holder.address}/_ready")
-        ready = msgspec.json.decode(answer.content, type=_Ready)
-    except (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError) as error:
-        return RunningServer(holder, failure=str(error) or type(error).__name__)
+        ready = await ask_server(holder.address, "/_ready", _Ready, READY_S_MAX)
+    except NoAnswer as error:
+        return RunningServer(holder, failure=str(error))
     return RunningServer(holder, ready.status == "ready", ready.checks)
 
 

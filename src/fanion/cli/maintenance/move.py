@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 import typer
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from fanion.accept_log.port import LogFull
 from fanion.cli.options import Data
 from fanion.cli.output import refuse, run_command, settings_of
 from fanion.cli.progress import progress_bar
+from fanion.cli.running_server import NoAnswer, ask_server
 from fanion.config import Settings
 from fanion.config.stores import check_events_url, check_records_url
 from fanion.db.migrate import migrate as migrate_records
@@ -94,14 +94,13 @@ async def _require_this_version(source: Settings) -> None:
     if holder is None or not holder.address:
         return
     try:
-        async with httpx.AsyncClient(timeout=_HEALTH_S_MAX, trust_env=False, verify=False) as http:
-            answer = await http.get(f"{holder.address}/_health")
-        version = msgspec.json.decode(answer.content, type=_Health).version
-    except (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError) as error:
+        health = await ask_server(holder.address, "/_health", _Health, _HEALTH_S_MAX)
+    except NoAnswer as error:
         refuse(
             f"{holder.address} does not say its version, which must be that of this command: "
-            f"{str(error) or type(error).__name__}"
+            f"{error}"
         )
+    version = health.version
     if version != __version__:
         refuse(
             f"{holder.address} is a server of version {version}, and this command of "
