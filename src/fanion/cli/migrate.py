@@ -15,7 +15,7 @@ from fanion.cli.progress import Bar, progress_bar
 from fanion.config import Settings
 from fanion.db.drivers import RecordsUnavailable
 from fanion.db.migrate import migrate as migrate_records
-from fanion.db.migrate import pending_migrations
+from fanion.db.migrate import read_schema
 from fanion.runtime.data_dir import require_records
 
 LOOK_S = 1.0
@@ -67,7 +67,7 @@ def _move_bar(bar: Bar, applied: int, missing: int) -> None:
 async def _pending_migrations(settings: Settings) -> str:
     """Return what to report, or "" if nothing is pending."""
     require_records(settings)
-    names = await pending_migrations(settings.records_url)
+    names = (await read_schema(settings.records_url)).pending
     return f"migrations are pending: {', '.join(names)}" if names else ""
 
 

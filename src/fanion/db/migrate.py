@@ -4,10 +4,10 @@ Alembic is imported inside functions: it takes a tenth of the start to load, and
 nothing to apply.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import URL, Connection, delete, insert, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -75,10 +75,21 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
         await engine.dispose()
 
 
-async def pending_migrations(url: str) -> list[str]:
-    """Return the names of migrations that have not been applied, in order.
+class Schema(NamedTuple):
+    """The schema of a records store.
 
-    A newer schema that is marked as compatible with this program has none.
+    Attributes:
+        revision: "" if there is none.
+        pending: The names of migrations that have not been applied, in order. A newer schema that
+            is marked as compatible with this program has none.
+    """
+
+    revision: str
+    pending: Sequence[str]
+
+
+async def read_schema(url: str) -> Schema:
+    """Return the schema.
 
     Raises:
         RecordsUnavailable: The store does not answer.
@@ -90,24 +101,10 @@ async def pending_migrations(url: str) -> list[str]:
         async with pooled_connection(engine) as connection:
             revision = await connection.run_sync(_applied)
             if await connection.run_sync(_is_current, revision):
-                return []
+                return Schema(revision, ())
     finally:
         await engine.dispose()
-    return [name for name in REVISIONS if name.partition("_")[0] > revision]
-
-
-async def read_revision(url: str) -> str:
-    """Return the revision of the schema, or "" if there is none.
-
-    Raises:
-        RecordsUnavailable: The store does not answer.
-    """
-    engine = _engine(parse_url(url))
-    try:
-        async with pooled_connection(engine) as connection:
-            return await connection.run_sync(_applied)
-    finally:
-        await engine.dispose()
+    return Schema(revision, [name for name in REVISIONS if name.partition("_")[0] > revision])
 
 
 async def schema_is_current(url: str) -> bool:
@@ -117,7 +114,7 @@ async def schema_is_current(url: str) -> bool:
         RecordsUnavailable: The store does not answer.
     """
     try:
-        return not await pending_migrations(url)
+        return not (await read_schema(url)).pending
     except SchemaRefused:
         return False
 

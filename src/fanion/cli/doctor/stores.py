@@ -34,7 +34,7 @@ from fanion.cli.doctor.validation import (
 from fanion.config import PREFIX, Role, Settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
 from fanion.db.file_check import ADVICE, FileReport, damage_text, examine_file
-from fanion.db.migrate import NEWEST, pending_migrations, read_revision, schema_is_current
+from fanion.db.migrate import NEWEST, read_schema, schema_is_current
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.ownership_store import (
@@ -161,10 +161,10 @@ async def _check_records(checked: str, settings: Settings) -> Sequence[Finding]:
         advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
         return [Finding(what, False, f"{records_file(settings)} does not exist", advice)]
     async with _opened_records(settings) as records:
-        if pending := await pending_migrations(settings.records_url):
+        revision, pending = await read_schema(settings.records_url)
+        if pending:
             text = f"migrations are pending: {', '.join(pending)}"
             return [Finding(what, False, text, "Run `fanion migrate`.")]
-        revision = await read_revision(settings.records_url)
         schema = "schema up to date"
         if revision > NEWEST:
             schema = f"schema {revision}, newer than {NEWEST} of this version, which may use it"
