@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fanion import __version__
-from fanion.cli.serve.command import HELP, HELP_OPTIONS
+from fanion.cli.serve.command import new_program
 from fanion.observability.logging import open_command_logs
 
 # Where each command, or group of commands, is defined; help lists them in this order.
@@ -44,13 +44,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 def load_commands(arguments: Sequence[str]) -> typer.Typer:
     """Return the program with the command that is called, or with all if none of them is."""
-    app = typer.Typer(
-        help=HELP,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        add_completion=False,
-        context_settings=HELP_OPTIONS,
-    )
+    app = new_program()
     app.callback()(_fanion)
     called = [name for name in arguments[:1] if name in COMMANDS]
     for name in called or COMMANDS:

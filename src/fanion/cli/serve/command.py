@@ -12,13 +12,19 @@ HELP = "Fanion: product analytics and feature flags that PostHog SDKs talk to un
 # Inherited by the commands below.
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
-app = typer.Typer(
-    help=HELP,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+
+def new_program() -> typer.Typer:
+    """Return the program `fanion`, without commands."""
+    return typer.Typer(
+        help=HELP,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings=HELP_OPTIONS,
+    )
+
+
+app = new_program()
 
 
 @app.callback()
