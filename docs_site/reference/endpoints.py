@@ -4,7 +4,7 @@ from typing import Any
 
 from docs_site.reference.markdown import code, plain, table
 from fanion.web.openapi.docs_page import Row, body_rows, parameter_row, request_example
-from fanion.web.openapi.document import iter_operations
+from fanion.web.openapi.document import operations_by_tag
 
 _HEAD = """# API
 
@@ -17,11 +17,11 @@ names the differences from PostHog, [Errors](errors.md) what is answered when a 
 
 def endpoints_page(schema: dict[str, Any]) -> str:
     schemas = schema["components"]["schemas"]
-    sections: dict[str, list[str]] = {}
-    for path, method, operation in iter_operations(schema):
-        tag = (operation.get("tags") or ["Other"])[0]
-        sections.setdefault(tag, []).append(_operation(path, method, operation, schemas))
-    return _HEAD + "\n".join(f"## {tag}\n\n{''.join(text)}" for tag, text in sections.items())
+    sections = (
+        f"## {tag}\n\n" + "".join(_operation(*operation, schemas) for operation in operations)
+        for tag, operations in operations_by_tag(schema).items()
+    )
+    return _HEAD + "\n".join(sections)
 
 
 def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:

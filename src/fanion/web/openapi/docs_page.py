@@ -10,7 +10,7 @@ from fanion.web.openapi.document import (
     JSON,
     PERSONAL_KEY,
     PROJECT_KEY,
-    iter_operations,
+    operations_by_tag,
     resolve_reference,
 )
 from fanion.web.openapi.filter_language import LANGUAGE
@@ -56,10 +56,10 @@ CONTENT_SECURITY_POLICY = content_security_policy(own_style(_STYLE))
 def documentation_page(schema: dict[str, Any]) -> str:
     """Return the page as a whole HTML document."""
     schemas = schema["components"]["schemas"]
-    groups: dict[str, list[str]] = {}
-    for path, method, operation in iter_operations(schema):
-        tag = (operation.get("tags") or ["Other"])[0]
-        groups.setdefault(tag, []).append(_operation_html(path, method, operation, schemas))
+    groups = {
+        tag: [_operation_html(*operation, schemas) for operation in operations]
+        for tag, operations in operations_by_tag(schema).items()
+    }
     if language := _filter_language(schemas):
         groups[_LANGUAGE_TITLE] = language
     title = f"{schema['info']['title']} API {schema['info']['version']}"

@@ -189,12 +189,25 @@ def _names_required(schema: Mapping[str, Any]) -> bool:
     return all(form.get("required") for form in forms)
 
 
-def iter_operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield path, method in lower case and operation, in the document's order."""
+# Path, method in lower case and operation.
+Operation = tuple[str, str, dict[str, Any]]
+
+
+def iter_operations(schema: dict[str, Any]) -> Iterator[Operation]:
+    """Yield the operations, in the document's order."""
     for path, item in schema["paths"].items():
         for method, operation in item.items():
             if method in _METHODS:
                 yield path, method, operation
+
+
+def operations_by_tag(schema: dict[str, Any]) -> dict[str, list[Operation]]:
+    """Return the operations of each tag, in the document's order."""
+    tagged: dict[str, list[Operation]] = {}
+    for path, method, operation in iter_operations(schema):
+        tag = (operation.get("tags") or ["Other"])[0]
+        tagged.setdefault(tag, []).append((path, method, operation))
+    return tagged
 
 
 def resolve_reference(node: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
