@@ -1,5 +1,6 @@
 """A real server with a web worker that drains: not ready, and as useful as before."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import STOP_S, Keys
+from tests.support.server import Keys
 
 pytestmark = pytest.mark.long("starts real servers and stops them")
 
@@ -43,7 +44,7 @@ def test_a_draining_server_answers_until_a_second_signal(server: PreloadedServer
         own = answered_by(kept.get("/_health"))
         until(lambda: answered_by(capture(kept, keys)) != own, "no web worker")
 
-        server.process.send_signal(signal.SIGTERM)  # type: ignore[union-attr]
+        os.kill(server.pid, signal.SIGTERM)
         until(lambda: plain_http.get(f"{server.url}/_ready").status_code == 503, "it is ready")
         of_worker, again = capture(kept, keys), capture(kept, keys)
         listed = kept.get("/api/projects/", headers=management)
@@ -64,7 +65,5 @@ def test_a_keyboard_interrupt_stops_a_server_that_would_drain(server: PreloadedS
     server.setup()
     server.start()
 
-    server.process.send_signal(signal.SIGINT)  # type: ignore[union-attr]
-
-    assert server.process.wait(STOP_S) == 0  # type: ignore[union-attr]
+    assert server.stop(signal.SIGINT) == 0
     assert "draining" not in [line["event"] for line in server.log_lines()]

@@ -172,10 +172,10 @@ class RealServer:
         self.process.kill()
         self.process.wait()
 
-    def stop(self) -> int:
-        """Send SIGTERM and return the exit code."""
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and return the exit code."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(number)
         return self.process.wait(timeout=STOP_S)
 
     def close(self) -> None:
