@@ -78,7 +78,7 @@ def licences_page(version: str, packages: Sequence[Package]) -> str:
         "Fanion itself: MIT. Packages of `npm` are in the console, whose texts of licences are in "
         "`fanion/console/static/` of the package, and the theme mkdocs-material is in the "
         "documentation, with its licence in `fanion/console/docs/`. The other packages of `pypi` "
-        "are installed beside Fanion, each with its text.\n\n"
+        "are dependencies of Fanion, installed with their own licence files.\n\n"
         f"| Registry | Package | Version | Licence |\n|---|---|---|---|\n{rows}"
     )
 

@@ -56,7 +56,7 @@ def _joined(texts: set[str]) -> str:
 
 
 def _codes_of_calls(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
-    """Yield class, code and detail of errors that are given a code of their own."""
+    """Yield class, code and detail of errors with their own code."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             given = {one.arg: one.value for one in call.keywords}.get("code")
@@ -80,6 +80,6 @@ def _subclasses(error: type[AppError]) -> Iterator[type[AppError]]:
 
 
 def _meaning(error: type[AppError]) -> str:
-    """Return the error's own detail, or what its class says if it has none of its own."""
+    """Return the error's detail, or that of its class if it has none."""
     has_detail = error.default_detail != AppError.default_detail
     return error.default_detail if has_detail else (error.__doc__ or "").partition("\n")[0]

@@ -19,13 +19,12 @@ _FAILURES = {"FailureLog": 1, "run_loop": 3}
 _DUE_WORK = {"waits", "all_wait"}
 _MAY_WRITE = re.compile(r"log|run_loop|wait")
 _EVENT = re.compile(r"[a-z]+(_[a-z]+)*")
-# Arguments that are no fields of the line: the traceback is one with any error.
+# Arguments that are not fields of the line. Any error adds its traceback.
 _NO_FIELDS = {"exc_info", "level", "clock", "quiet_s"}
 _HEAD = """# Log lines
 
-Every line that the program writes besides those of [requests](../observe.md#the-log), by its
-`event`. A failure that lasts is logged once, and then with `failures` and `seconds`;
-`failure_ended` says when it is over.
+Every log line except those of [requests](../observe.md#the-log), by `event`. A failure that lasts
+is logged once, and then with `failures` and `seconds`; `failure_ended` says when it is over.
 
 """
 

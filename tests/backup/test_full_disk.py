@@ -21,7 +21,7 @@ PART = "events/store/abc/abcdef/202601_1_1_0"
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A disk of DISK_BYTES that only processes of its own namespace see.
+    """A disk of DISK_BYTES that only processes in its namespace see.
 
     Attributes:
         folder: Where they see it.

@@ -16,7 +16,7 @@ from tests.clients.management import serving
 from tests.support.awaited import SOON_S
 from tests.support.server import COMMAND_S, Keys, RealServer
 
-pytestmark = pytest.mark.long("starts a server of its own, and captures with the SDK")
+pytestmark = pytest.mark.long("starts a server, and captures with the SDK")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()

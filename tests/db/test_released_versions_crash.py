@@ -44,7 +44,7 @@ async def url(postgres: Postgres) -> str:
     return postgres.url(await postgres.create_database())
 
 
-# The oldest of those that go on beside this one, and the newest; those between take minutes more.
+# The oldest released version and the newest; those in between would take minutes more.
 BESIDE = sorted({next(iter(COMMITS)), list(COMMITS)[-1]})
 
 
@@ -194,7 +194,7 @@ def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path)
     going_on = [version for version, schema in schemas.items() if schema >= oldest_program()]
 
     oldest = f"Versions from {going_on[0]} on" if going_on else "No earlier version"
-    assert f"{oldest} can run beside this one" in " ".join(text.split())
+    assert f"{oldest} can run alongside this one" in " ".join(text.split())
 
 
 def test_the_version_before_can_always_run_beside_this_one(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class Traffic:
         await self._come_round(CHANGES)
 
     async def take_out(self, server: RealServer) -> None:
-        """Take a server out of service, as a proxy does, and stop it once nobody waits for it."""
+        """Take a server out of service, as a proxy does, and stop it once it is idle."""
         self.urls.remove(server.url)
         await self._come_round(2)
         assert await asyncio.to_thread(server.stop) == 0
@@ -200,7 +200,7 @@ def run_documented_commands(new: RealServer, old: RealServer) -> None:
 
 
 async def put_into_service(traffic: Traffic, server: RealServer) -> None:
-    """Start a server beside the others, and let clients use all of them."""
+    """Start another server, and let clients use all of them."""
     await asyncio.to_thread(server.start)
     traffic.urls.append(server.url)
     await traffic.go_on()

@@ -1,4 +1,4 @@
-"""The stores of a server as a move finds and leaves them, read beside the server."""
+"""The stores of a server before and after a move, read while the server runs."""
 
 import json
 import sqlite3

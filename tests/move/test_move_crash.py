@@ -146,7 +146,7 @@ class Moving:
 
 @pytest.fixture
 async def moving(tmp_path: Path) -> AsyncGenerator[tuple[PreloadedServer, Moving]]:
-    """Yield a server on one machine, with a project for clients beside one of all kinds of rows."""
+    """Yield a server on one machine, with a project for clients and one with rows of every kind."""
     record = read_record(FOLDER / f"{VERSION}.json")
     server = PreloadedServer(unpack(FOLDER / f"{VERSION}.tar.xz", tmp_path / "one"))
     with closing(server):
@@ -276,7 +276,7 @@ async def check_captures_and_flags_go_on(installation: Moving, server: RealServe
         async def is_refused() -> bool:
             return (await http.get("/feature_flags/")).status_code == 503
 
-        await until_soon(is_refused, "management goes on")
+        await until_soon(is_refused, "management still accepts changes")
         body = {"api_key": installation.record.project_api_key, "distinct_id": "ann"}
         decided = await http.post(http.base_url.join("/flags/?v=2"), json=body)
     assert decided.status_code == 200

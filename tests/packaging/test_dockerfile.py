@@ -37,7 +37,7 @@ def test_a_shell_reads_each_command(command: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_certificates_of_a_company_are_used_beside_those_of_the_system(tmp_path: Path) -> None:
+def test_company_certificates_are_added_to_those_of_the_system(tmp_path: Path) -> None:
     [command] = [command for command in shell_commands() if "/run/secrets/ca" in command]
     system, company, both = (tmp_path / name for name in ("system", "company", "both"))
     command = command.replace("/etc/ssl/certs/ca-certificates.crt", str(system))
@@ -54,7 +54,7 @@ def test_certificates_of_a_company_are_used_beside_those_of_the_system(tmp_path:
     assert " PIP_CERT=/opt/ca.pem" in DOCKERFILE.read_text()
 
 
-@pytest.mark.long("builds an image, for which it needs a tool of its own")
+@pytest.mark.long("builds an image, which needs buildah")
 def test_buildah_takes_every_instruction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder has the files to copy, and buildah understands the image's configuration."""
     build = buildah(tmp_path, monkeypatch)

@@ -15,7 +15,7 @@ from release.image import build_image
 from release.packages import Commit
 from tests.support.buildah import buildah
 
-pytestmark = pytest.mark.long("builds images, for which it needs a tool of its own")
+pytestmark = pytest.mark.long("builds images, which needs buildah")
 
 COMMIT = Commit("0" * 40, datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC))
 

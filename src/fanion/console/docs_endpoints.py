@@ -1,4 +1,4 @@
-"""The endpoint for the documentation, a site of files that `docs_site/` builds beside this module.
+"""The endpoint for the documentation, a static site that `docs_site/` builds next to this module.
 
 Nothing is read before somebody asks for it, and no file is kept in memory.
 """
@@ -34,7 +34,7 @@ class _KnownFile(Struct, frozen=True):
     """A file of the site, as `build.json` describes it.
 
     Attributes:
-        codings: Those of which there is a compressed file beside it.
+        codings: Those for which a compressed file exists.
     """
 
     digest: str

@@ -31,7 +31,7 @@ public class PosthogProgram {
     return PostHog.with((task.Step.equals("local") ? config.personalApiKey(task.PersonalKey) : config).build());
   }
 
-  /** Captures, and asks the client to send until standard input ends: it tells nobody what is sent. */
+  /** Captures, and asks the client to send until standard input ends; it does not report what is sent. */
   static Map<String, Object> capture(Task task) throws Exception {
     PostHogInterface client = open(task);
     client.identify(task.Name, Map.of("plan", "pro"));

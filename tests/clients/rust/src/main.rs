@@ -78,7 +78,7 @@ fn capture(task: &Task) -> Value {
         client.capture(event);
     }
     // Closing the client would try each refused event only once more, so that waits until the
-    // standard input ends: the client tells nobody what is still to be sent.
+    // standard input ends: the client does not report what is still to be sent.
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
     client.shutdown();
     json!({"lost": lost.load(Ordering::SeqCst)})
