@@ -4,8 +4,7 @@ BENCH_INSIGHTS_EVENTS, BENCH_INSIGHTS_FOLDER: as for `insights`; the first size 
 
 Each visit asks for other days than the visits before, so that each answer is calculated. A visit
 begins with the address, with the console's files in the browser's cache, and ends with the frame
-in which all numbers in sight are shown. A figure passes by its limit, which stands where a floor
-would.
+in which all numbers are shown. A figure passes by its limit, which stands where a floor would.
 """
 
 import json
@@ -38,14 +37,13 @@ VISITS = 12
 PAINT_S, NUMBERS_S = 0.3, 1.0
 BESIDE_S = 20
 
-# Resolves in the frame that shows numbers (a table, a chart or a graph) and, in sight, nothing that
-# is still being loaded.
+# Resolves in the frame that shows numbers (a table, a chart or a graph) and nothing that is still
+# being loaded.
 NUMBERS_SHOWN = """() => new Promise((resolve, reject) => {
   const numbers = 'main table td, main dd, main [role="slider"], main svg [role="button"]';
   const look = () => requestAnimationFrame(() => {
-    const busy = [...document.querySelectorAll('[aria-busy="true"]')];
     const isShown = document.querySelector(numbers) !== null
-      && busy.every(one => one.getBoundingClientRect().top >= innerHeight);
+      && document.querySelector('[aria-busy="true"]') === null;
     if (isShown) setTimeout(() => resolve(performance.now()));
     else if (performance.now() > 60_000) reject(new Error(document.body.innerText));
     else look();
