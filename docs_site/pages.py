@@ -12,11 +12,18 @@ from docs_site.reference.commands import commands_page
 from docs_site.reference.endpoints import endpoints_page
 from docs_site.reference.errors import errors_page
 from docs_site.reference.log_lines import log_lines_page
+from docs_site.reference.metrics import metrics_table
+from docs_site.reference.settings import settings_table
 from docs_site.sources import DOCS, ROOT
 
 # A link whose text is the name of a file.
 _LINK_TO_FILE = re.compile(r"\[([\w-]+\.md)\]\(([\w./-]+\.md)(#[^)]*)?\)")
 _CONTRIBUTING = ("../CONTRIBUTING.md", "contributing.md")
+# Pages that lead to a file of the code, in whose place the site has a table of what it declares.
+_TABLES = {
+    "configuration.md": ("src/fanion/config/fields.py", settings_table),
+    "observe.md": ("src/fanion/observability/metrics.py", metrics_table),
+}
 
 
 def write_pages(folder: Path) -> None:
@@ -26,6 +33,10 @@ def write_pages(folder: Path) -> None:
         folder: It does not exist yet.
     """
     shutil.copytree(DOCS, folder)
+    for name, (file, made_table) in _TABLES.items():
+        page, link = folder / name, f"[{file}](../{file})\n"
+        assert link in page.read_text(), name
+        _replace(page, link, made_table())
     for page in folder.rglob("*.md"):
         _replace(page, *_CONTRIBUTING)
         page.write_text(_with_titles(page))

@@ -1,6 +1,5 @@
-"""Settings: every one is documented, a wrong one is reported in one clear line."""
+"""Settings: a wrong one is reported in one clear line."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +14,6 @@ from fanion.config import (
     read_valid_settings,
 )
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
-
-PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
-# | `FANION_PORT` | `--port` | `8000` | meaning |
-ROW = re.compile(r"^\| `FANION_([A-Z0-9_]+)` \|[^|]*\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
-
-
-def documented() -> dict[str, tuple[str, str]]:
-    """Default and meaning of each setting, as written."""
-    return {
-        name.lower(): (default.strip(), meaning.strip())
-        for name, default, meaning in ROW.findall(PAGE.read_text())
-    }
-
-
-def test_every_setting_is_documented_and_nothing_else() -> None:
-    assert set(documented()) == set(Settings.__struct_fields__)
-
-
-def test_the_documented_defaults_are_the_real_ones() -> None:
-    defaults = Settings()
-
-    for name, (returned, meaning) in documented().items():
-        assert meaning, name
-        if returned.startswith("`"):
-            real = getattr(defaults, name)
-            assert returned.strip("`") == (
-                str(real).lower() if isinstance(real, bool) else str(real)
-            )
 
 
 def test_without_anything_the_defaults_hold() -> None:

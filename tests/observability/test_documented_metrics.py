@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from docs_site.reference.metrics import iter_metrics
 from fanion.observability.metrics import Metrics
 from tests.packaging.test_documented_names import anchors
 from tests.support.application import AppServer
@@ -28,12 +29,6 @@ FUNCTIONS = {
 # Labels that an aggregation keeps, or that selectors and histograms have.
 LABELS = {"instance", "job", "le"}
 VARIABLES = {"$job": "fanion", "$instance": ".+", "$__rate_interval": "5m"}
-
-
-def documented_metrics() -> Iterator[str]:
-    for line in PAGE.read_text().splitlines():
-        if line.startswith(("| `fanion_", "| `process_")):
-            yield from re.findall(r"`([^`]+)`", line.split(" | ")[0])
 
 
 def families(exposition: str) -> dict[str, str]:
@@ -58,15 +53,12 @@ async def exposition(app_server: AppServer) -> str:
 
 
 async def test_the_documentation_has_every_metric_with_its_labels(exposition: str) -> None:
-    documented = dict[str, set[str]]()
-    for text in documented_metrics():
-        name, _, listed = text.partition("{")
-        documented[name] = set(listed.removesuffix("}").split(",")) - {""}
+    documented = {name: (kind, set(labels)) for name, kind, labels, _ in iter_metrics()}
 
-    assert sorted(documented) == sorted(families(exposition))
+    assert {name: kind for name, (kind, _) in documented.items()} == families(exposition)
     for name, labels in labels_of(exposition).items():
         if name in documented and labels:
-            assert labels == documented[name], name
+            assert labels == documented[name][1], name
 
 
 def alerts() -> list[dict[str, Any]]:
@@ -105,7 +97,7 @@ def words_of(expression: str) -> set[str]:
 
 
 async def test_expressions_select_metrics_and_labels_that_exist(exposition: str) -> None:
-    labels = {label for text in documented_metrics() for label in re.findall(r"[{,](\w+)", text)}
+    labels = {label for _, _, labels, _ in iter_metrics() for label in labels}
     known = samples(exposition) | OF_PROMETHEUS | FUNCTIONS | LABELS | labels
 
     unknown = {where: words_of(text) - known for where, text in expressions().items()}

@@ -1,4 +1,7 @@
-"""The reference that is made from the code names all of it: commands, operations, errors, lines."""
+"""The reference that is made from the code names all of it.
+
+`tests/observability/test_documented_metrics.py` compares its metrics with those of a server.
+"""
 
 import ast
 import re
@@ -11,9 +14,13 @@ from docs_site.reference.endpoints import endpoints_page
 from docs_site.reference.errors import error_classes, errors_page
 from docs_site.reference.log_lines import calls, log_lines_page
 from docs_site.reference.markdown import plain, table
+from docs_site.reference.metrics import metrics_table
+from docs_site.reference.settings import iter_settings, settings_table
 from docs_site.sources import DOCS
+from fanion.config import PREFIX, Settings
 from fanion.errors import Invalid, NotFound
 from fanion.web.openapi.document import iter_operations
+from tests.packaging.test_documented_names import leads_nowhere
 from tests.support.application import Tenant
 
 
@@ -37,6 +44,27 @@ def test_every_command_has_its_options() -> None:
         assert {option for option in options if option.startswith("-")} <= set(
             re.findall(r"`(-[\w-]+)`", section)
         )
+
+
+def test_every_setting_has_its_default_and_its_meaning() -> None:
+    described = dict(iter_settings())
+    rows = {name: row for name, row in rows_of(settings_table()).items() if name[0] != "-"}
+    links = re.findall(r"\]\(([^)\s]+)\)", settings_table())
+
+    assert tuple(described) == Settings.__struct_fields__
+    assert rows.keys() == {f"{PREFIX}{name.upper()}" for name in described}
+    assert all(len(row) == 4 and row[3].endswith(".") for row in rows.values())
+    assert rows[f"{PREFIX}PORT"] == [f"`{PREFIX}PORT`", "`--port`", "`8000`", "Port to listen on."]
+    assert rows[f"{PREFIX}WEBHOOKS_ALLOW_PRIVATE"][1:3] == ["", "`false`"]
+    assert len(links) > 10
+    assert [link for link in links if leads_nowhere(DOCS / "configuration.md", link)] == []
+
+
+def test_every_metric_has_its_type_and_its_meaning() -> None:
+    rows = rows_of(metrics_table())
+
+    assert rows["fanion_store_ready{store}"][1] == "gauge"
+    assert all(len(row) == 3 and len(row[2]) > 5 for row in rows.values())
 
 
 async def test_every_operation_of_the_api_is_described(tenant: Tenant) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fanion.config.backups import read_keep
+from fanion.config.fields import SettingFields
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 from fanion.config.roles import Role, read_roles
 from fanion.config.stores import (
@@ -53,66 +54,8 @@ class GroupAccess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     roles: tuple[str, ...] = ()
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings that an operator may choose. Each field is the variable FANION_<NAME>.
-
-    docs/configuration.md describes every field; a test fails when one is missing there.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    management_listen: str = ""
-    data: Path = Path("data")
-    database_url: str = ""
-    events_url: str = ""
-    public_url: str = ""
-    management_url: str = ""
-    console: Literal["on", "off"] = "on"
-    log_level: str = "info"
-    role: str = "all"
-    processes: int = 0
-    body_bytes_max: int = 20 * 1024**2 - 1  # api.md, Limits: a batch is smaller than 20 MB
-    upload_bytes_max: int = 268_435_456  # a file of 7 million UUIDs
-    accept_log_bytes_max: int = 4 * 1024**3
-    spool_bytes_max: int = 8 * 1024**3
-    shutdown_s: float = 8.0
-    drain_s: float = 0.0
-    decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
-    decide_per_s: float = 0.0
-    decide_burst: int = 500
-    trusted_proxies: str = ""
-    cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
-    cohort_lease_s: float = 60.0
-    deleted_cohorts_kept_days: float = 7.0
-    rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
-    dashboards_every_s: float = 900.0
-    alerts_every_s: float = 900.0
-    questions_at_once: int = 3
-    questions_at_once_of_project: int = 2
-    questions_at_once_of_user: int = 2
-    questions_waiting: int = 1_000
-    questions_wait_s: float = 60.0
-    question_s: int = 30
-    question_memory_bytes: int = 1_000_000_000
-    property_columns: int = 10
-    backup_to: str = ""
-    backup_every_s: float = 86_400.0
-    backup_keep: str = "30d"
-    webhooks_allow_private: bool = False
-    geoip_db: str = ""
-    flags_snapshot: str = ""
-    smtp_url: str = ""
-    mail_from: str = ""
-    password_sign_in: Literal["on", "off"] = "on"
-    oidc_issuer: str = ""
-    oidc_client_id: str = ""
-    oidc_client_secret: str = ""
-    oidc_client_secret_file: str = ""
-    oidc_scopes: str = "openid email profile"
-    oidc_domains: str = ""
-    oidc_groups_claim: str = "groups"
-    oidc_groups: str = ""
-    oidc_create_accounts: bool = False
+class Settings(SettingFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings, checked, and what follows from them."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:

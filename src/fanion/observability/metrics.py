@@ -107,12 +107,12 @@ class HotMetrics(Collector):
         return answered, seconds
 
     def collect(self) -> Iterator[Metric]:
-        accepted = "Items answered with 200 and durable"
+        accepted = "Items that were answered with 200 and are durable"
         yield CounterMetricFamily("fanion_items_accepted", accepted, self.accepted.count)
         ingested = "Events stored and visible"
         yield CounterMetricFamily("fanion_events_ingested", ingested, self.ingested.count)
         requests = CounterMetricFamily(
-            "fanion_requests", "Requests answered", labels=["route", "status"]
+            "fanion_requests", "Answered requests", labels=["route", "status"]
         )
         for (route, status), answered in self._requests.items():
             requests.add_metric([route, str(status)], answered.count)
@@ -170,115 +170,151 @@ class Metrics:
         self.server: ServerCollector | None = None
         self.hot = HotMetrics(registry)
         self.dropped = Counter(
-            "fanion_items_dropped", "Items not stored, by reason", ["reason"], registry=registry
+            "fanion_items_dropped",
+            "Items not stored, by reason, such as `no_distinct_id`",
+            ["reason"],
+            registry=registry,
         )
         self.dead_letters = Counter(
-            "fanion_dead_letters", "Envelopes that could not be ingested", registry=registry
+            "fanion_dead_letters",
+            "Requests that could not be ingested and became dead letters",
+            registry=registry,
         )
         self.log_events = Gauge(
-            "fanion_log_lag_envelopes", "Accepted, not ingested envelopes", registry=registry
+            "fanion_log_lag_envelopes",
+            "Requests that are accepted and not ingested yet",
+            registry=registry,
         )
         self.log_bytes = Gauge(
-            "fanion_log_bytes", "Bytes that wait in the accept log", registry=registry
+            "fanion_log_bytes",
+            "Bytes of requests that are accepted and not ingested yet",
+            registry=registry,
         )
         self.log_seconds = Gauge(
-            "fanion_log_lag_seconds", "Age of the oldest waiting envelope", registry=registry
+            "fanion_log_lag_seconds",
+            "Age of the oldest request that is not ingested yet",
+            registry=registry,
         )
         self.spool_requests = Gauge(
             "fanion_spool_requests",
-            "Requests accepted while PostgreSQL was away, not sent on yet",
+            "Requests in the spool of this server: accepted while PostgreSQL was away",
             registry=registry,
         )
         self.spool_bytes = Gauge(
-            "fanion_spool_bytes", "Size of these requests before compression", registry=registry
+            "fanion_spool_bytes",
+            "Size of the requests in the spool before compression",
+            registry=registry,
         )
         self.spool_seconds = Gauge(
-            "fanion_spool_seconds", "Age of the oldest of these requests", registry=registry
+            "fanion_spool_seconds", "Age of the oldest request in the spool", registry=registry
         )
         self.changes_to_mirror = Gauge(
             "fanion_changes_to_mirror",
-            "Committed changes of persons and groups that queries of events may not see yet",
+            "Committed changes of persons and groups that queries of events may not see yet: a "
+            "few while events arrive, more while the event store is down. After a crash the "
+            "rest is sent within 10 s, with PostgreSQL within half a minute",
             registry=registry,
         )
         self.backup_time = Gauge(
             "fanion_backup_success_timestamp_seconds",
-            "Time of the last successful backup of the data folder; 0 without one",
+            "Time of the last successful backup of the data folder, in seconds since 1970; 0 "
+            "without one",
             registry=registry,
         )
         self.backup_failed = Gauge(
             "fanion_backup_failed",
-            "1 if the last backup of the data folder failed, was killed or is late",
+            "1 if the last backup of the data folder failed, was killed, or is later than two "
+            "intervals",
             registry=registry,
         )
         self.batch_seconds = Histogram(
             "fanion_ingest_batch_seconds",
-            "Time to ingest one run",
+            "Time to ingest one batch",
             registry=registry,
             buckets=_SECONDS,
         )
         self.flag_listeners = Gauge(
-            "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
+            "fanion_flag_listeners",
+            "Open streams of flag changes; at most half of all connections",
+            registry=registry,
         )
         self.flags_age = Gauge(
-            _FLAGS_AGE, "Time since flags were last known to be current", registry=registry
+            _FLAGS_AGE,
+            "Time since flags were last known to be current; up to 5 s while nothing changes. The "
+            "highest value of all processes of the server",
+            registry=registry,
         )
         self.event_streams = Gauge(
             "fanion_event_streams", "Open streams of live events", registry=registry
         )
         self.key_failures = Counter(
             "fanion_key_failures",
-            "Requests refused for their key, by its kind and the reason",
+            "Requests refused for their key. `kind`: `project`, `personal` or `secret`, by the "
+            "prefix of the key, or `session` or `password`. `reason`: `unknown`, `expired`, "
+            "`denied` (lacks a scope, or access to the project) or `throttled`",
             ["kind", "reason"],
             registry=registry,
         )
         self.webhook_attempts = Counter(
             "fanion_webhook_attempts",
-            "Attempts to deliver to a webhook, by outcome",
+            "Attempts to deliver to a webhook: `delivered`, `failed`",
             ["outcome"],
             registry=registry,
         )
         self.mails = Counter(
-            "fanion_mails", "Mails to users, by outcome", ["outcome"], registry=registry
+            "fanion_mails",
+            "Mails to users: `sent`, `failed` (refused, or not accepted within an hour), `dropped` "
+            "(too many waited)",
+            ["outcome"],
+            registry=registry,
         )
         self.store_seconds = Histogram(
             "fanion_store_seconds",
-            "Time of one call of a store",
+            "Time of one transaction or read: `records`, `events`",
             ["store"],
             registry=registry,
             buckets=_SECONDS,
         )
         self.store_errors = Counter(
-            "fanion_store_errors", "Calls of a store that failed", ["store"], registry=registry
+            "fanion_store_errors", "Failed calls that were retried", ["store"], registry=registry
         )
 
         self.log_bytes_max = Gauge(
             "fanion_log_bytes_max",
-            "Bytes in the accept log at which capture is refused",
+            "FANION_ACCEPT_LOG_BYTES_MAX: with as many bytes in the accept log capture is refused",
             registry=registry,
         )
         self.ready = Gauge(
             "fanion_ready", "1 if /_ready answers 200, 0 if it answers 503", registry=registry
         )
         self.store_ready = Gauge(
-            "fanion_store_ready", "1 if the store is ok in /_ready", ["store"], registry=registry
+            "fanion_store_ready",
+            "1 if /_ready reports the store as `ok`",
+            ["store"],
+            registry=registry,
         )
         self.log_partitions = Gauge(
             "fanion_log_partitions",
-            "Partitions of the accept log that this server ingests",
+            "Partitions of the accept log that this server ingests; 0 with SQLite, whose log "
+            "has none",
             registry=registry,
         )
         self._job_seconds = Summary(
-            "fanion_job_seconds", "Time of one run of a background job", ["name"], registry=registry
+            "fanion_job_seconds",
+            "Runs of a background loop and their duration",
+            ["name"],
+            registry=registry,
         )
         self._job_failures = Counter(
             "fanion_job_failures",
-            "Runs of a background job that failed",
+            "Runs of a background loop that failed",
             ["name"],
             registry=registry,
         )
         self._job_last_success = Gauge(
             _LAST_SUCCESS,
-            "When a run of a background job last ended without an error",
+            "When a run of a background loop last ended without an error, in seconds since "
+            "1970; 0 before the first. A loop that runs on one server has it there",
             ["name"],
             registry=registry,
         )
@@ -287,7 +323,11 @@ class Metrics:
                 f"fanion_db_connections_{number}", description, ["pool"], registry=registry
             )
             for number, description in (
-                ("max", "Connections to the records store that can be in use at a time"),
+                (
+                    "max",
+                    "Connections to the records store that can be in use at a time. With "
+                    "PostgreSQL the pool is `records`, with SQLite `read`, `write` and `select`",
+                ),
                 ("in_use", "Connections to the records store that are in use"),
                 ("waiting", "Requests and jobs that wait for a connection to the records store"),
             )

@@ -63,7 +63,7 @@ class ServerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         build = GaugeMetricFamily(
             "fanion_build_info",
-            "1, with the version and the commit of this program",
+            "Always 1; `commit` is empty if it is not known",
             labels=["version", "commit", "python"],
         )
         build.add_metric([__version__, self._commit, platform.python_version()], 1)
@@ -72,12 +72,24 @@ class ServerCollector(Collector):
         if self._started_at is None or usage is None:
             return
         yield CounterMetricFamily(
-            "process_cpu_seconds", "Processor time of the server's processes", usage.cpu_s
+            "process_cpu_seconds", "Processor time of all processes of the server", usage.cpu_s
         )
         gauges = (
-            ("fanion_processes", "Processes of the server", usage.processes),
-            ("process_resident_memory_bytes", "Resident memory", usage.resident_bytes),
-            ("process_virtual_memory_bytes", "Virtual memory", usage.virtual_bytes),
+            (
+                "fanion_processes",
+                "Processes of the server: itself, web workers, the writer of the accept log, …",
+                usage.processes,
+            ),
+            (
+                "process_resident_memory_bytes",
+                "Resident memory of all processes; memory that they share is counted for each",
+                usage.resident_bytes,
+            ),
+            (
+                "process_virtual_memory_bytes",
+                "Virtual memory of all processes",
+                usage.virtual_bytes,
+            ),
             (
                 "process_open_fds",
                 "Open file descriptors of the process that has most",
@@ -88,7 +100,11 @@ class ServerCollector(Collector):
                 "Most file descriptors that one process may have open",
                 resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             ),
-            ("process_start_time_seconds", "When the server was started", self._started_at),
+            (
+                "process_start_time_seconds",
+                "When the server was started, in seconds since 1970",
+                self._started_at,
+            ),
         )
         for name, description, value in gauges:
             yield GaugeMetricFamily(name, description, value)
