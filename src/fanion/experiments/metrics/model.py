@@ -1,0 +1,161 @@
+"""The metrics of an experiment: what is measured of each unit after its first exposure.
+
+Source: experiments.md, sections 1c and 3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from fanion.experiments.metrics.nodes import Node
+from fanion.experiments.statistics.guardrails import Goal
+from fanion.experiments.statistics.winsorizing import Percentiles
+
+MetricType = Literal["mean", "funnel", "ratio", "retention"]
+WindowUnit = Literal["second", "minute", "hour", "day", "week", "month"]
+# A month is 30 days.
+UNIT_SECONDS: Final[dict[WindowUnit, int]] = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3_600,
+    "day": 86_400,
+    "week": 7 * 86_400,
+    "month": 30 * 86_400,
+}
+UNCAPPED: Final = Percentiles()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """The parts that every metric has.
+
+    Attributes:
+        window_s: The seconds after the first exposure in which events count; None to the end of
+            the experiment.
+        tolerance: Of a guardrail, the share of control's mean that may be lost.
+    """
+
+    metric_type: ClassVar[MetricType]
+    uuid: str | None = None
+    name: str | None = None
+    goal: Goal = "increase"
+    window_s: int | None = None
+    tolerance: float = 0.0
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Return the events, which for a funnel are its steps."""
+        raise NotImplementedError
+
+    @property
+    def is_binary(self) -> bool:
+        """Return whether a unit succeeds or not, in place of having a number."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        return self.name or " → ".join(node.label for node in self.nodes)
+
+    @property
+    def can_be_adjusted(self) -> bool:
+        """Return whether CUPED applies to this kind of metric."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanMetric(Metric):
+    """A number of each unit, of which variants have means.
+
+    Attributes:
+        threshold: From which number on a unit succeeds, where only that is counted.
+    """
+
+    metric_type: ClassVar[MetricType] = "mean"
+    source: Node
+    percentiles: Percentiles = UNCAPPED
+    threshold: float | None = None
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return (self.source,)
+
+    @property
+    def is_binary(self) -> bool:
+        return self.source.math == "dau" or self.threshold is not None
+
+    @property
+    def can_be_adjusted(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunnelMetric(Metric):
+    """The units that did every step after their exposure, which is not listed."""
+
+    metric_type: ClassVar[MetricType] = "funnel"
+    series: tuple[Node, ...]
+    is_ordered: bool = True
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return self.series
+
+    @property
+    def is_binary(self) -> bool:
+        return True
+
+    @property
+    def can_be_adjusted(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioMetric(Metric):
+    """The sum of one number over the sum of another, of the same units."""
+
+    metric_type: ClassVar[MetricType] = "ratio"
+    numerator: Node
+    denominator: Node
+    numerator_percentiles: Percentiles = UNCAPPED
+    denominator_percentiles: Percentiles = UNCAPPED
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return (self.numerator, self.denominator)
+
+    @property
+    def is_binary(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionMetric(Metric):
+    """The units that started and came back.
+
+    Attributes:
+        retention_start: The first time after the start at which coming back counts, in `unit`.
+        retention_end: The last one, which is included.
+        is_of_last_start: Whether the last start counts, in place of the first.
+    """
+
+    metric_type: ClassVar[MetricType] = "retention"
+    start: Node
+    completion: Node
+    retention_start: int
+    retention_end: int
+    unit: WindowUnit = "day"
+    is_of_last_start: bool = False
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return (self.start, self.completion)
+
+    @property
+    def is_binary(self) -> bool:
+        return True
+
+    @property
+    def retention_s(self) -> tuple[int, int]:
+        """Return both bounds in seconds."""
+        seconds = UNIT_SECONDS[self.unit]
+        return self.retention_start * seconds, self.retention_end * seconds

@@ -1,0 +1,162 @@
+"""The events of a metric, with what is counted of them.
+
+Source: experiments.md, section 1c.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from fanion.errors import Invalid
+from fanion.insights.breakdowns import GROUP_TYPES_MAX
+from fanion.insights.parsing.conditions import parse_filter
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import Entity
+from fanion.properties.filters import ConditionGroup
+from fanion.properties.filters import Node as Conditions
+from fanion.rest.unknown_fields import no_choice, require_known
+
+Math = Literal["total", "sum", "avg", "min", "max", "unique_session", "dau", "unique_group"]
+MATHS: Final[tuple[Math, ...]] = get_args(Math)
+PROPERTY_MATHS: Final = frozenset({"sum", "avg", "min", "max"})
+# How a series of the two older kinds is called too.
+_KINDS: Final = frozenset({"EventsNode"})
+_REFUSED_KINDS: Final = {
+    "ActionsNode": "There are no actions. Use an EventsNode.",
+    "ExperimentDataWarehouseNode": "There is no data warehouse. Use an EventsNode.",
+}
+# Of PostHog's API in any version.
+KNOWN: Final = frozenset(
+    {
+        *("kind", "event", "name", "custom_name", "properties", "fixedProperties", "math"),
+        *("math_property", "math_property_type", "math_group_type_index", "math_hogql"),
+        *("math_multiplier", "math_property_revenue_currency", "optionalInFunnel", "uuid"),
+        *("id", "type", "order", "index", "limit", "orderBy", "response", "version"),
+    }
+)
+EVENT_CHARS_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Events, and what is counted of them for one unit.
+
+    Attributes:
+        event: None for any event.
+        conditions: What their properties must fulfil.
+    """
+
+    event: str | None
+    math: Math = "total"
+    math_property: str | None = None
+    group_type_index: int | None = None
+    conditions: Conditions | None = None
+    name: str | None = None
+
+    @property
+    def entity(self) -> Entity:
+        return Entity(event=self.event, properties=self.conditions, name=self.name)
+
+    @property
+    def label(self) -> str:
+        return self.name or self.event or "any event"
+
+
+def read_node(fields: Fields) -> Node:
+    """Read the events of a metric.
+
+    Raises:
+        Invalid: A value cannot be read, is unknown or cannot be calculated.
+    """
+    require_known(fields.values, KNOWN, fields.at)
+    _check_kind(fields)
+    math = _math(fields)
+    return Node(
+        _event(fields),
+        math,
+        _property(fields) if math in PROPERTY_MATHS else None,
+        _group_type(fields) if math == "unique_group" else None,
+        _conditions(fields),
+        fields.text("name") or fields.text("custom_name"),
+    )
+
+
+def required_node(fields: Fields, name: str) -> Node:
+    """Read the events that have this name in a metric."""
+    inner = fields.inner(name)
+    if inner is None:
+        raise fields.required(name)
+    return read_node(inner)
+
+
+def _check_kind(fields: Fields) -> None:
+    kind = fields.text("kind") or "EventsNode"
+    if kind in _REFUSED_KINDS:
+        raise fields.error("kind", _REFUSED_KINDS[kind])
+    if kind not in _KINDS:
+        raise no_choice(kind, _KINDS, fields.place("kind"))
+
+
+def _event(fields: Fields) -> str | None:
+    event = fields.text("event")
+    if event is not None and len(event) > EVENT_CHARS_MAX:
+        detail = f"Ensure this field has no more than {EVENT_CHARS_MAX} characters."
+        raise fields.error("event", detail)
+    return event
+
+
+def _math(fields: Fields) -> Math:
+    sent = fields.text("math")
+    if sent == "hogql" or fields.text("math_hogql") is not None:
+        detail = f"Math hogql is not supported. Use one of: {', '.join(MATHS)}."
+        raise fields.error("math", detail)
+    return fields.choice("math", MATHS, "total")
+
+
+def _property(fields: Fields) -> str:
+    own = fields.text("math_property")
+    if own is None:
+        raise fields.required("math_property")
+    fields.choice("math_property_type", ("event_properties",), "event_properties")
+    return own
+
+
+def _group_type(fields: Fields) -> int:
+    index = fields.whole("math_group_type_index", 0, GROUP_TYPES_MAX - 1)
+    if index is None:
+        raise fields.required("math_group_type_index")
+    return index
+
+
+def _conditions(fields: Fields) -> Conditions | None:
+    """Return the conditions, which older clients send under two names."""
+    parts = [
+        parsed
+        for name in ("properties", "fixedProperties")
+        if (parsed := parse_filter(fields.raw(name), fields.place(name))) is not None
+    ]
+    return ConditionGroup("AND", tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
+
+
+def fields_of(raw: object, at: str) -> Fields:
+    """Return a reader of a JSON object.
+
+    Raises:
+        Invalid: The value is no object.
+    """
+    if not isinstance(raw, Mapping):
+        raise Invalid("Must be a JSON object.", attr=at or None)
+    values: Mapping[str, Any] = raw
+    return Fields(values, at=at)
+
+
+def number(fields: Fields, name: str, least: float, most: float) -> float | None:
+    """Return a number between two bounds, None when it is not given."""
+    value = fields.raw(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise fields.error(name, "A valid number is required.")
+    if not least <= value <= most:
+        raise fields.error(name, f"Ensure this value is between {least:g} and {most:g}.")
+    return float(value)
