@@ -13,6 +13,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,7 +41,7 @@ INSTALL_S = 900
 # The command that runs an installation.
 Program = tuple[str, ...]
 # The room that docs/install.md says installations take, in MiB, on any file system.
-PIP_MIB_MAX, SMALL_MIB_MAX = 1180, 330
+PIP_MIB_MAX, SMALL_MIB_MAX, LOCKED_MIB_MAX = 1180, 330, 880
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -253,21 +254,28 @@ def _require_no_data_frames(server: RealServer) -> None:
     assert "/pandas/" not in loaded and "/pyarrow/" not in loaded
 
 
-def test_a_small_installation_is_made_with_the_lock_file_of_the_package(
+def test_an_exact_installation_is_made_with_the_lock_files_of_the_package(
     release: Path, tmp_path: Path
 ) -> None:
-    """tests/packaging/test_small_installation_crash.py has one serve, from PostgreSQL."""
+    """tests/packaging/test_small_installation_crash.py has one without the engine serve."""
     environment = empty_environment(tmp_path / "environment")
-    pip, lock = environment / "bin" / "pip", environment / "share" / "fanion" / "requirements.lock"
-    run(pip, "install", "--quiet", "--no-deps", release / WHEEL)
-    run(pip, "install", "--quiet", "--no-deps", "--require-hashes", "-r", lock)
-    require_room(environment, SMALL_MIB_MAX)
-
+    pip, share = environment / "bin" / "pip", environment / "share" / "fanion"
     program = (str(environment / "bin" / "fanion"),)
-    done = RealServer(tmp_path / "data", {"PYTHONPATH": ""}, program=program).run("serve")
+    server = RealServer(tmp_path / "data", {"PYTHONPATH": ""}, program=program)
+    with_hashes = (pip, "install", "--quiet", "--no-deps", "--require-hashes", "-r")
 
-    assert done.returncode == 2
-    assert "the embedded engine is not installed; `pip install fanion` installs it" in done.stderr
+    run(pip, "install", "--quiet", "--no-deps", release / WHEEL)
+    run(*with_hashes, share / "requirements.lock")
+    require_room(environment, SMALL_MIB_MAX)
+    small = server.run("serve")
+    run(*with_hashes, share / "requirements-embedded.lock")
+    require_room(environment, LOCKED_MIB_MAX)
+    with closing(server):
+        server.start()
+        assert server.stop() == 0
+
+    assert small.returncode == 2
+    assert "the embedded engine is not installed; `pip install fanion` installs it" in small.stderr
 
 
 def test_the_bill_of_materials_names_what_the_locks_install(release: Path) -> None:
