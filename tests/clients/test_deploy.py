@@ -41,6 +41,7 @@ from tests.support.proxies import (
     run_checked,
     started_proxy,
 )
+from tests.support.server import free_port
 
 pytestmark = pytest.mark.long("starts real proxies")
 
@@ -321,19 +322,47 @@ def test_servers_that_are_not_ready_are_asked_if_there_are_no_others(
     assert requested.count("/capture/") == 1
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_management_is_read_from_another_server_while_one_starts(
+    sample: str, tmp_path: Path
+) -> None:
+    """A change is sent once, by nginx also to the server that starts."""
+    prefix, host = ("/fanion", SHARED) if "path" in sample else ("", MANAGEMENT)
+    ports = Ports((free_port(), free_port()), (free_port(), free_port()))
+    starting, ready = ports.servers if prefix else ports.managements
+    url = f"https://127.0.0.1:{ports.proxy}{prefix}/api/projects/"
+    headers = {"host": host}
+    with (
+        answering_all(starting, ready=503, others=503) as refused,
+        answering_all(ready) as answered,
+        started_proxy(sample, tmp_path, ports),
+    ):
+        if sample not in NGINX_SAMPLES:
+            until(lambda: refused.count("/_ready") >= PROBES, "the proxy does not ask /_ready")
+        changes = [httpx.post(url, content=b"{}", headers=headers, verify=False) for _ in range(4)]
+        sent = (answered + refused).count("/api/projects/")
+        reads = [httpx.get(url, headers=headers, verify=False) for _ in range(8)]
+
+    assert {read.status_code for read in reads} == {200}
+    assert sent == len(changes)
+    allowed = {200, 503} if sample in NGINX_SAMPLES else {200}
+    assert {change.status_code for change in changes} <= allowed
+
+
 @contextmanager
-def answering_all(port: int, ready: int = 200) -> Iterator[list[str]]:
+def answering_all(port: int, ready: int = 200, others: int = 200) -> Iterator[list[str]]:
     """Run a server that answers every GET and POST, and yield what is requested.
 
     Args:
         ready: The status of `/_ready`.
+        others: The status of all other paths.
     """
     requested: list[str] = []
 
     class Everything(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             requested.append(self.path)
-            self.send_response(ready if self.path == "/_ready" else 200)
+            self.send_response(ready if self.path == "/_ready" else others)
             self.send_header("content-length", "0")
             self.end_headers()
 
