@@ -1,0 +1,77 @@
+"""The statements of exposures: who saw which variant when, and calls that exposed nobody.
+
+Source: experiments.md, sections 2 and 6.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from fanion.experiments.calculation.question import ExposureQuestion
+from fanion.experiments.calculation.units_sql import UnitsSql
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
+from fanion.properties.bindings import micros
+
+# What becomes of units without an arm.
+HELD_OUT: Final = -1
+EARLIER: Final = -2
+
+_BY_DAY = """
+  SELECT multiIf(was_earlier, {earlier}, empty(seen), {held_out}, toInt16(arm)) AS place,
+         {day} AS day,
+         count() AS units,
+         min(first_at) AS first,
+         max(first_at) AS last
+    FROM (SELECT was_earlier, was_held_out, seen,
+                 if({several}, 0, first.3) AS arm, first.1 + {origin} AS first_at
+            FROM ({units}))
+   WHERE was_earlier OR notEmpty(seen) OR was_held_out
+GROUP BY place, day
+ORDER BY place, day
+"""
+_WITHOUT = """
+  SELECT {count} AS calls
+    FROM {events}
+   WHERE {where}
+"""
+
+
+def exposures_statement(
+    context: SqlContext, question: ExposureQuestion, span: DateRange, starts: Sequence[datetime]
+) -> Statement:
+    """Return the statement of rows (place, day, units, first, last).
+
+    The place is the number of an arm, MULTIPLE, HELD_OUT or EARLIER. Times are microseconds since
+    1970; those of units without an arm mean nothing.
+
+    Args:
+        starts: The starts of the days.
+    """
+    compiler = Compiler(context)
+    sql = UnitsSql(compiler, question, span, context.now)
+    bound = compiler.bindings.add([micros(start) for start in starts], "Array(Int64)")
+    text = _BY_DAY.format(
+        earlier=EARLIER,
+        held_out=HELD_OUT,
+        day=f"roundDown(first_at, {bound})",
+        several=sql.several,
+        origin=sql.origin,
+        units=sql.units([], with_held_out=True),
+    )
+    return compiler.statement(text)
+
+
+def without_variant_statement(
+    context: SqlContext, question: ExposureQuestion, span: DateRange
+) -> Statement:
+    """Return the statement of the number of calls that answered no variant."""
+    compiler = Compiler(context)
+    sql = UnitsSql(compiler, question, span, context.now)
+    where = compiler.where(span, question.exposures)
+    text = _WITHOUT.format(
+        count=compiler.once.count(sql.is_without_variant()),
+        events=compiler.once.events,
+        where=where,
+    )
+    return compiler.statement(text)

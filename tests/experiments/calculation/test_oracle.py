@@ -1,0 +1,231 @@
+"""Random experiments over random histories, against a model in plain Python."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanion.experiments.calculation.question import ExposureQuestion, MetricQuestion, Window
+from fanion.experiments.calculation.sums_service import ExperimentCalculator
+from fanion.experiments.metrics.exposure import ExposureCriteria
+from fanion.experiments.metrics.model import (
+    FunnelMetric,
+    MeanMetric,
+    Metric,
+    RatioMetric,
+    RetentionMetric,
+)
+from fanion.experiments.metrics.nodes import Node
+from fanion.experiments.statistics.winsorizing import Percentiles
+from fanion.insights.parsing.conditions import parse_filter
+from fanion.projects.model import Project
+from tests.experiments.calculation.oracle import Oracle, Values, moment
+from tests.support.examples import examples
+from tests.support.histories import (
+    NOW,
+    PERSONS,
+    VISITOR,
+    ZONES,
+    Analyst,
+    History,
+    HistoryEvent,
+)
+
+START = datetime.fromisoformat("2024-03-24T10:00:00+00:00")
+HOURS = 11 * 24
+KEY = "color"
+OTHERS = ("control", "test", "third", "removed", "holdout-3", False, True, None)
+MERGED: tuple[dict[UUID, UUID], ...] = (
+    {},
+    {PERSONS[1]: PERSONS[0]},
+    {PERSONS[2]: PERSONS[0], PERSONS[1]: PERSONS[0]},
+    {VISITOR: PERSONS[0]},
+)
+TEST_ACCOUNTS = [{"key": "email", "operator": "is_not", "value": "me@own.example", "type": "event"}]
+NAMES = st.sampled_from(("a", "b"))
+EVENTS = st.sampled_from(("a", "b", "a", "b", None))
+MATHS = st.sampled_from(("total", "sum", "avg", "min", "max", "unique_session", "dau"))
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> HistoryEvent:
+    who = draw(st.integers(1, len(PERSONS) + 1))
+    is_call = draw(st.booleans())
+    name = draw(st.sampled_from(("$feature_flag_called",) * 3 + ("$experiment_exposure", "a")))
+    properties: dict[str, Any] = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "n": st.sampled_from((1, 2.5, -3, "4", "many", None, 30)),
+                "$session_id": st.sampled_from(("s1", "s2", "")),
+                "$group_0": st.sampled_from(("acme", "corp", "")),
+                "email": st.sampled_from(("me@own.example", "you@example.com")),
+            },
+        )
+    )
+    if is_call:
+        usual = ("control", "test")[who % 2]
+        answer = draw(st.sampled_from((*(usual,) * 12, *OTHERS)))
+        flag = draw(st.sampled_from((KEY, KEY, KEY, "other")))
+        properties |= {
+            "$feature_flag": flag, "$feature_flag_response": answer, f"$feature/{KEY}": answer
+        }  # fmt: skip
+    at = START + timedelta(hours=draw(st.integers(-30, HOURS)))
+    at += timedelta(minutes=draw(st.sampled_from((0, 0, 10, 30))))
+    return HistoryEvent(
+        draw(st.uuids(version=4)),
+        name if is_call else draw(NAMES),
+        f"d{who}",
+        (*PERSONS, VISITOR)[who - 1],
+        min(at, NOW),
+        properties,
+    )
+
+
+@st.composite
+def experiments(draw: st.DrawFn) -> History:
+    happened = draw(st.lists(happenings(), min_size=14, max_size=26))
+    again = draw(st.lists(st.sampled_from(happened), max_size=3))
+    return History(
+        draw(st.sampled_from(ZONES)), [*happened, *again], {}, draw(st.sampled_from(MERGED))
+    )
+
+
+def windows() -> st.SearchStrategy[Window]:
+    criteria = st.builds(
+        ExposureCriteria,
+        event=st.sampled_from((None, None, "a")),
+        multiple_variants=st.sampled_from(("exclude", "first_seen")),
+    )
+    return st.builds(
+        Window,
+        flag_key=st.just(KEY),
+        variants=st.just(("control", "test", "third")),
+        started_at=st.just(START),
+        phase_at=st.sampled_from((START, START, START, START + timedelta(days=1))),
+        ended_at=st.sampled_from((None, None, START + timedelta(days=6))),
+        group_type_index=st.sampled_from((None, None, None, 0)),
+        criteria=criteria,
+        accounts=st.sampled_from((None, parse_filter(TEST_ACCOUNTS, "filters"))),
+    )
+
+
+def nodes() -> st.SearchStrategy[Node]:
+    plain = st.builds(lambda event, math: Node(event, math, "n"), EVENTS, MATHS).map(
+        lambda node: (
+            node if node.math in ("sum", "avg", "min", "max") else Node(node.event, node.math)
+        )
+    )
+    groups = st.builds(lambda event: Node(event, "unique_group", group_type_index=0), EVENTS)
+    return plain | groups
+
+
+def percentiles() -> st.SearchStrategy[Percentiles]:
+    bound = st.sampled_from((None, 0.0, 0.25, 0.5))
+    upper = st.sampled_from((None, 0.6, 0.9, 1.0))
+    return st.just(Percentiles()) | st.builds(Percentiles, bound, upper, st.booleans())
+
+
+WINDOWS_S = st.sampled_from((None, None, 3600, 86_400, 3 * 86_400))
+
+
+def metrics() -> st.SearchStrategy[Metric]:
+    means: st.SearchStrategy[Metric] = st.builds(
+        MeanMetric, source=nodes(), percentiles=percentiles(), window_s=WINDOWS_S
+    )
+    thresholds = st.builds(
+        MeanMetric,
+        source=st.sampled_from((Node("a"), Node(None), Node("b", "sum", "n"))),
+        threshold=st.sampled_from((1.0, 2.0)),
+        window_s=WINDOWS_S,
+    )
+    funnels = st.builds(
+        FunnelMetric,
+        series=st.lists(st.builds(Node, EVENTS), min_size=1, max_size=3).map(tuple),
+        is_ordered=st.booleans(),
+        window_s=WINDOWS_S,
+    )
+    ratios = st.builds(
+        RatioMetric,
+        numerator=nodes(),
+        denominator=nodes(),
+        numerator_percentiles=percentiles(),
+        denominator_percentiles=percentiles(),
+        window_s=WINDOWS_S,
+    )
+    retentions = st.builds(
+        RetentionMetric,
+        start=st.builds(Node, EVENTS),
+        completion=st.builds(Node, EVENTS),
+        retention_start=st.integers(0, 2),
+        retention_end=st.integers(2, 4),
+        unit=st.sampled_from(("day", "hour", "minute", "day")),
+        is_of_last_start=st.booleans(),
+        window_s=WINDOWS_S,
+    )
+    return means | thresholds | funnels | ratios | retentions
+
+
+def is_test_account(window: Window) -> Any:
+    if window.accounts is None:
+        return lambda event: False
+    return lambda event: event.properties.get("email") == "me@own.example"
+
+
+async def answer(analyst: Analyst, project: Project, question: Any) -> Any:
+    calculated = await ExperimentCalculator(analyst.analysis).answer(project, question, NOW)
+    return calculated["results"]
+
+
+# It takes seconds: each example is stored and asked about.
+@settings(max_examples=examples(45))
+@given(experiments(), windows())
+async def test_exposures_are_those_of_the_model(
+    analyst: Analyst, history: History, window: Window
+) -> None:
+    project = await analyst.store(history)
+
+    found = await answer(analyst, project, ExposureQuestion(window))
+
+    expected = Oracle(history, window, NOW, is_test_account(window)).exposures()
+    assert {key: sum(days) for key, days in found["by_day"].items()} == expected["units"]
+    names = ("multiple", "holdout", "earlier", "without_variant")
+    assert {name: found[name] for name in names} == {name: expected[name] for name in names}
+    assert moment(found["first_at"]) == expected["first_at"]
+    assert moment(found["last_at"]) == expected["last_at"]
+
+
+# It takes seconds: each example is stored and asked about.
+@settings(max_examples=examples(75))
+@given(
+    experiments(),
+    windows(),
+    metrics(),
+    st.sampled_from((None, None, 1, 14)),
+    st.booleans(),
+)
+async def test_sums_are_those_of_the_model(
+    analyst: Analyst,
+    history: History,
+    window: Window,
+    metric: Metric,
+    lookback_days: int | None,
+    only_matured: bool,
+) -> None:
+    question = MetricQuestion(window, metric, lookback_days, only_matured)
+    project = await analyst.store(history)
+
+    found = await answer(analyst, project, question)
+
+    oracle = Oracle(history, window, NOW, is_test_account(window))
+    expected = Values(oracle, question).sums()
+    kept = {
+        arm: {name: sums[name] for name in expected.get(arm, sums)} for arm, sums in found.items()
+    }
+    assert kept == {
+        arm: {name: pytest.approx(value) for name, value in sums.items()}
+        for arm, sums in expected.items()
+    }
