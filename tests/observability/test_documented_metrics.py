@@ -247,6 +247,7 @@ FIRING = [
     ),
     ("FanionMailsFail", {'fanion_mails_total{job="fanion", outcome="dropped"}': "0 0 1x20"}, "2m"),
     ("FanionBackupFailed", {'fanion_backup_failed{job="fanion"}': "1x20"}, "5m"),
+    ("FanionEventsMissing", {'fanion_events_missing{job="fanion"}': "1x20"}, "5m"),
     (
         "FanionKeysGuessed",
         {'fanion_key_failures_total{job="fanion", kind="key", reason="throttled"}': "0+60x30"},

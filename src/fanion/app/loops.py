@@ -64,6 +64,7 @@ LOOPS: Final = (
     Loop("waiting_identities", Role.JOBS, Runs.ONE, "sweeps identities without a person"),
     Loop("flag_enrichment", Role.JOBS, Runs.ONE, "finds flags whose feature was used"),
     Loop("ledger", Role.JOBS, Runs.ONE, "sums up the minutes of the ingestion report"),
+    Loop("stored_events", Role.JOBS, Runs.ONE, "finds stored events that are gone"),
     Loop("old_activity", Role.JOBS, Runs.ONE, "deletes activity older than it is to be kept"),
     Loop("backups", Role.JOBS, Runs.ONE, "makes backups of the data folder"),
     Loop("cohorts", Role.JOBS, Runs.CLAIMS, "calculates and imports cohorts"),

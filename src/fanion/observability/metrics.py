@@ -227,6 +227,12 @@ class Metrics:
             "intervals",
             registry=registry,
         )
+        self.missing_events = Gauge(
+            "fanion_events_missing",
+            "Events that the ledger counts as stored in the last 30 days and the event store does "
+            "not have, counted each hour by the server with the job `stored_events`; 0 on others",
+            registry=registry,
+        )
         self.batch_seconds = Histogram(
             "fanion_ingest_batch_seconds",
             "Time to ingest one batch",

@@ -2,18 +2,18 @@
 
 from collections import Counter
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from fanion.cli.doctor.ledger import Counted, counted_time, missing_events
 from fanion.cli.doctor.stores import Finding, RunningServer, examine_stores
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.migrate import migrate
 from fanion.events.storage.client import connect, engine_at
 from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.comparison import counted_time
 from fanion.ingest.ledger.model import STORED, Tally, minute_of
 from fanion.ingest.ledger.store import write_tally
 from fanion.projects.admin_store import Installation, set_up
@@ -100,22 +100,3 @@ async def test_projects_whose_persons_were_deleted_are_not_compared(settings: Se
 
     assert finding.ok
     assert finding.text.endswith("; projects not compared, since persons were deleted in them: 1")
-
-
-def test_what_is_missing_is_named_by_project() -> None:
-    now = datetime(2026, 3, 31, 12, 34, 56, tzinfo=UTC)
-    start, end = counted_time(now)
-    counted = Counted(start, end, {1: 10, 2: 10, 3: 10, 4: 10}, deleted={3})
-
-    assert (start, end) == (
-        datetime(2026, 3, 1, 14, 0, tzinfo=UTC),
-        datetime(2026, 3, 31, 12, 29, tzinfo=UTC),
-    )
-    assert missing_events(counted, {1: 9, 2: 11, 3: 0}) == {1: 1, 4: 10}
-
-
-def test_events_that_clients_repeated_hours_later_are_not_missed() -> None:
-    now = datetime(2026, 3, 31, 12, 34, 56, tzinfo=UTC)
-    counted = Counted(*counted_time(now), {1: 20_000, 2: 20_000, 3: 100}, deleted=())
-
-    assert missing_events(counted, {1: 19_980, 2: 19_979, 3: 99}) == {2: 21, 3: 1}

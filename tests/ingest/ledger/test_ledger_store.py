@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 
 from fanion.db.engine import Records
 from fanion.db.schema.events import ingestion_counts
-from fanion.ingest.ledger.model import Example, Tally, minute_of
-from fanion.ingest.ledger.store import HOURS_KEPT, MINUTES_KEPT, Ledger, write_tally
+from fanion.ingest.ledger.model import HOURS_KEPT, Example, Tally, minute_of
+from fanion.ingest.ledger.store import MINUTES_KEPT, Ledger, write_tally
 from tests.support.management import NOW, Clock
 
 pytestmark = pytest.mark.every_engine

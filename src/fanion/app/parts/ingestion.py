@@ -13,6 +13,7 @@ from fanion.events.storage.store import EventStore
 from fanion.groups.mirror_worker import GroupMirror
 from fanion.ingest.erasure_journal_store import ErasureJournal
 from fanion.ingest.erasure_worker import ErasureWorker
+from fanion.ingest.ledger.comparison_worker import ComparisonWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.mirror_worker import MirrorWorker
 from fanion.ingest.pipeline.consumer import Consumer
@@ -44,6 +45,7 @@ class Ingestion:
     versions: Versions
     consumers: tuple[Consumer, ...]
     ledger: Ledger
+    comparing: ComparisonWorker
     erasing: ErasureWorker
     project_deletion: ProjectDeletionWorker
     squashing: SquashWorker
@@ -68,6 +70,7 @@ class Ingestion:
             "project_deletions": self.project_deletion.run,
             "squash": self.squashing.run,
             "ledger": self.ledger.run,
+            "stored_events": self.comparing.run,
         }
 
     async def close(self) -> None:
@@ -97,6 +100,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         versions=versions,
         consumers=consumers,
         ledger=Ledger(records, now),
+        comparing=ComparisonWorker(records, events, now, context.metrics.missing_events.set),
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
         project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
         squashing=SquashWorker(records, events),

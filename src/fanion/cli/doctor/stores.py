@@ -16,15 +16,6 @@ from fanion.accept_log.spool_folder import files_in
 from fanion.accept_log.sqlite_file import check_mark
 from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
 from fanion.cli.doctor.engine_failure import DAMAGE_ADVICE, EngineFailed, engine_failures
-from fanion.cli.doctor.ledger import ADVICE as ADVICE_ON_LOSS
-from fanion.cli.doctor.ledger import (
-    Counted,
-    complete_text,
-    counted_time,
-    missing_events,
-    missing_text,
-    read_ledger,
-)
 from fanion.cli.doctor.validation import (
     InvalidRow,
     find_invalid_cohorts,
@@ -48,6 +39,15 @@ from fanion.events.ownership_store import (
 )
 from fanion.events.storage.inspection import Inspected, inspect_event_store
 from fanion.events.storage.store import cost_of_text
+from fanion.ingest.ledger.comparison import ADVICE as ADVICE_ON_LOSS
+from fanion.ingest.ledger.comparison import (
+    Counted,
+    complete_text,
+    counted_time,
+    missing_events,
+    missing_text,
+)
+from fanion.ingest.ledger.comparison_store import read_ledger
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FolderHolder, events_folder, records_file
 from fanion.web.probes import State

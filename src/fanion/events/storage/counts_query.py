@@ -15,6 +15,15 @@ COUNT = """
     FROM (SELECT uuid FROM events WHERE project_id = {project_id:UInt64} GROUP BY uuid)
 """
 
+# Counts rows; an event may have more than one until parts are merged.
+ACCEPTED = """
+  SELECT project_id, count()
+    FROM events
+   WHERE received_at >= fromUnixTimestamp64Micro({start:Int64})
+     AND received_at < fromUnixTimestamp64Micro({end:Int64})
+GROUP BY project_id
+"""
+
 DAILY = """
   SELECT toDate(toTimeZone(timestamp, {zone:String})) AS day, uniqExact(uuid)
     FROM events

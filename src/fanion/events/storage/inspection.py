@@ -15,21 +15,13 @@ from fanion.events.storage.client import (
     engine_version,
     open_error,
 )
+from fanion.events.storage.counts_query import ACCEPTED
 from fanion.events.storage.marks import check_mark, replace_mark
 from fanion.events.storage.migrate import check_schema, table_exists
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.session_rows import read_facts
 from fanion.events.storage.session_rows_sql import state_text
 from fanion.events.storage.stored_columns import columns_text, read_stored
-
-# Counts rows; an event may have more than one until parts are merged.
-_ACCEPTED = """
-  SELECT project_id, count()
-    FROM events
-   WHERE received_at >= fromUnixTimestamp64Micro({start:Int64})
-     AND received_at < fromUnixTimestamp64Micro({end:Int64})
-GROUP BY project_id
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +88,7 @@ def _accepted(client: Client, start: datetime, end: datetime) -> Mapping[int, in
     if not table_exists(client, "events"):
         return {}  # adopted, but not opened by a server yet
     bound = {"start": micros(start), "end": micros(end)}
-    rows = client.query(_ACCEPTED, parameters=bound).result_rows
+    rows = client.query(ACCEPTED, parameters=bound).result_rows
     return {int(project_id): int(number) for project_id, number in rows}
 
 

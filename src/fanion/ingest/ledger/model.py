@@ -22,6 +22,7 @@ from fanion.properties.size import PROPERTIES_BYTES_MAX
 STORED = "stored"
 DEAD_LETTER = "dead_letter"
 DISCARDED = "discarded"  # a dead letter that an operator discarded
+HOURS_KEPT = timedelta(days=30)  # how long counts are kept
 
 
 class SkipReason(StrEnum):

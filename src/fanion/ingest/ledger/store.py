@@ -27,6 +27,7 @@ from fanion.ingest.event import Drop
 from fanion.ingest.ledger.model import (
     DEAD_LETTER,
     DISCARDED,
+    HOURS_KEPT,
     MEANING,
     STORED,
     Example,
@@ -42,7 +43,6 @@ from fanion.runtime.background import run_loop
 # A busy project has some 4,000 rows a day by minute and 70 by hour, so 2,000 projects stay within
 # ten million rows.
 MINUTES_KEPT = timedelta(days=1)
-HOURS_KEPT = timedelta(days=30)
 ROLL_UP_EVERY_S = 600.0
 ROLL_UP_ROWS = 5_000  # rows in one transaction; ingestion waits for at most one of them
 

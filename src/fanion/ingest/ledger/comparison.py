@@ -1,16 +1,10 @@
-"""The comparison of the ledger with the stored events, for `fanion doctor`."""
+"""The comparison of the ledger with the stored events."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
-
-from fanion.db.engine import Records
-from fanion.db.schema.activity import activity_log
-from fanion.ingest.ledger.model import STORED, minute_of, time_of
-from fanion.ingest.ledger.store import HOURS_KEPT, Ledger
+from fanion.ingest.ledger.model import HOURS_KEPT, minute_of, time_of
 
 # Requests accepted later than this may not be ingested everywhere yet.
 SETTLED = timedelta(minutes=5)
@@ -19,7 +13,7 @@ PROJECTS_LISTED_MAX = 10
 REPEATED_SHARE_MAX = 0.001
 ADVICE = (
     "A part of the event store is lost: restore it from a backup. Of events that were given up "
-    f"the doctor says so for {HOURS_KEPT.days} days."
+    f"this is said for {HOURS_KEPT.days} days."
 )
 
 
@@ -48,33 +42,13 @@ def counted_time(now: datetime) -> tuple[datetime, datetime]:
     return start, time_of(minute_of(now - SETTLED))
 
 
-async def read_ledger(records: Records, now: datetime) -> Counted:
-    """Read what the ledger counts as stored, by project.
-
-    Raises:
-        RecordsUnavailable: The records store does not answer.
-    """
-    start, end = counted_time(now)
-    stored: Counter[int] = Counter()
-    for row in await Ledger(records, lambda: now).counts(start, end - timedelta(minutes=1)):
-        if row.outcome == STORED:
-            stored[row.project_id] += row.items
-    entry = activity_log.c
-    deleted = select(entry.project_id).where(
-        entry.scope == "Person", entry.activity == "deleted", entry.created_at >= start
-    )
-    return Counted(
-        start, end, stored, {row.project_id for row in await records.fetch(deleted.distinct())}
-    )
-
-
 def missing_events(counted: Counted, accepted: Mapping[int, int]) -> Mapping[int, int]:
     """Return how many events are missing by project.
 
     Projects whose persons were deleted are left out, and numbers that repeated events explain.
 
     Args:
-        accepted: The `accepted` of `Inspected`: rows of the event store by project.
+        accepted: Rows of the event store by project.
     """
     missing = {
         project_id: stored - accepted.get(project_id, 0)
