@@ -47,6 +47,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "insights": insight_id,
         "alerts": await made("/alerts/", name="a", **alert),
         "dashboards": await made("/dashboards/", name="a"),
+        "experiments": await made("/experiments/", name="a", feature_flag_key="b"),
         "webhooks": await made("/webhooks/", url="https://example.com/"),
         "persons": (await tenant.person("ann"))["uuid"],
         "roles": role.json()["id"],

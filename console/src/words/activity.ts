@@ -17,6 +17,9 @@ const scopes = {
   User: "account",
   OrganizationInvite: "invite",
   AlertConfiguration: "alert",
+  Experiment: "experiment",
+  ExperimentHoldout: "holdout",
+  ExperimentSavedMetric: "saved metric",
 } as const;
 
 const fields = {
@@ -105,6 +108,7 @@ const contents = {
   cohorts: (n: number) => counted(n, "cohort", "cohorts"),
   insights: (n: number) => counted(n, "insight", "insights"),
   dashboards: (n: number) => counted(n, "dashboard", "dashboards"),
+  experiments: (n: number) => counted(n, "experiment", "experiments"),
   alerts: (n: number) => counted(n, "alert", "alerts"),
   webhooks: (n: number) => counted(n, "webhook", "webhooks"),
   event_definitions: (n: number) => counted(n, "event definition", "event definitions"),

@@ -115,6 +115,7 @@ export const words = {
       dashboard: "Dashboards",
       event: "Events",
       event_definition: "Event definitions",
+      experiment: "Experiments",
       feature_flag: "Feature flags",
       group: "Groups",
       insight: "Insights",

@@ -33,6 +33,9 @@ Scope = Literal[
     "User",
     "OrganizationInvite",
     "AlertConfiguration",
+    "Experiment",
+    "ExperimentHoldout",
+    "ExperimentSavedMetric",
 ]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode

@@ -58,3 +58,13 @@ class Json(TypeDecorator[Any]):
 
     def result_processor(self, dialect: Dialect, _: object) -> Callable[[str | None], Any] | None:
         return _read_json
+
+
+class IdList(TypeDecorator[list[int]]):
+    """Ids that a subquery has joined with commas, in ascending order; no column has this type."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> list[int]:
+        return sorted(map(int, value.split(","))) if value else []

@@ -210,6 +210,14 @@ UNSUPPORTED_OF_TILE: Mapping[str, str] = {
     **dict.fromkeys(("filters_overrides", "transparent_background", "show_description"), ""),
 }
 
+OF_EXPERIMENT = _EVERYWHERE | {
+    *("feature_flag", "holdout", "saved_metrics", "status", "phases", "exposure_cohort"),
+    *("created_by", "created_at", "updated_at", "is_legacy", "variant_screenshot_media_ids"),
+    *("health_metrics", "last_refresh", "uuid", "scheduling_config"),
+}
+OF_HOLDOUT = _EVERYWHERE | {"created_by", "created_at", "updated_at"}
+OF_SAVED_METRIC = _EVERYWHERE | {"created_by", "created_at", "updated_at", "uuid"}
+
 # Scopes of PostHog's activity log, and those that only Fanion has.
 ACTIVITY_SCOPES = frozenset(
     {

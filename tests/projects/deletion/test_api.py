@@ -35,6 +35,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.project_deletion_worker import UNDER_WAY
 from fanion.projects.deletion.store import EMPTIED
 from tests.support.application import Json, Tenant, error
+from tests.support.experiments import PURCHASES
 from tests.support.management import NOW, add_key
 
 _others = count(1)
@@ -137,6 +138,17 @@ async def fill(tenant: Tenant) -> None:
         insight=insight["id"],
         condition="above",
         threshold=1,
+    )
+    share = {"rollout_percentage": 10}
+    holdout = await posted(tenant, "/experiment_holdouts/", name="Some", filters=[share])
+    saved = await posted(tenant, "/experiment_saved_metrics/", name="Sales", query=PURCHASES)
+    await posted(
+        tenant,
+        "/experiments/",
+        name="Button",
+        feature_flag_key="button",
+        holdout_id=holdout["id"],
+        saved_metrics_ids=[{"id": saved["id"]}],
     )
     await posted(
         tenant, "/webhooks/", url="https://hooks.example/x", events=["feature_flag.updated"]
@@ -290,10 +302,11 @@ async def test_the_answer_and_the_activity_of_the_organization_count_what_went(
         "events": 4,
         "persons": 2,
         "groups": 1,
-        "feature_flags": 1,
+        "feature_flags": 2,
         "cohorts": 2,
-        "insights": 3,
-        "dashboards": 2,
+        "insights": 5,
+        "dashboards": 3,
+        "experiments": 1,
         "alerts": 1,
         "webhooks": 1,
         "dead_letters": 1,

@@ -26,6 +26,17 @@ from fanion.events.definitions.service import DefinitionService
 from fanion.events.definitions.store import DefinitionStore
 from fanion.events.live.api import LiveEventsApi
 from fanion.events.values_service import PropertyValues
+from fanion.experiments.api import ExperimentsApi, ExperimentStepsApi
+from fanion.experiments.exposure_service import ExposureService
+from fanion.experiments.holdouts.api import HoldoutsApi
+from fanion.experiments.holdouts.service import HoldoutService
+from fanion.experiments.holdouts.store import HoldoutStore
+from fanion.experiments.saved_metrics.api import SavedMetricsApi
+from fanion.experiments.saved_metrics.service import SavedMetricService
+from fanion.experiments.saved_metrics.store import SavedMetricStore
+from fanion.experiments.service import ExperimentService
+from fanion.experiments.steps_service import ExperimentSteps
+from fanion.experiments.store import ExperimentStore
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
@@ -144,6 +155,10 @@ CONTROLLERS = (
     BlastRadiusApi,
     FlagPreviewsApi,
     ScheduledChangesApi,
+    ExperimentsApi,
+    ExperimentStepsApi,
+    HoldoutsApi,
+    SavedMetricsApi,
     CohortsApi,
     CohortMembersApi,
     CohortMemberChangesApi,
@@ -178,6 +193,7 @@ def _management_config(server: Server) -> Management:
         dependencies={
             **_flag_dependencies(server),
             **_data_dependencies(server),
+            **_experiment_dependencies(server),
             **_account_dependencies(server),
             "records": public.records,
             "backups": Backups(
@@ -270,6 +286,18 @@ def _rights_changed(server: Server, user_id: int) -> None:
     """Forget what this process has cached of a user's rights."""
     server.public.flags.authentication.rights_changed(user_id)
     server.accounts.sign_in.sessions.rights_changed(user_id)
+
+
+def _experiment_dependencies(server: Server) -> dict[str, object]:
+    records, bus = server.public.records, server.public.flags.bus
+    store = ExperimentStore(records)
+    return {
+        "experiments": ExperimentService(store, bus),
+        "steps": ExperimentSteps(store, bus),
+        "exposures": ExposureService(store, server.events, server.questions.cohorts.notify),
+        "holdouts": HoldoutService(HoldoutStore(records), bus),
+        "saved_metrics": SavedMetricService(SavedMetricStore(records)),
+    }
 
 
 def _account_dependencies(server: Server) -> dict[str, object]:

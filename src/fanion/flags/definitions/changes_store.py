@@ -21,6 +21,10 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.flags import flag_rollback_checks, scheduled_changes
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
+from fanion.flags.definitions.experiments_store import (
+    follow_flag,
+    require_no_running_experiment,
+)
 from fanion.flags.definitions.integrity_store import require_computable
 from fanion.flags.definitions.rollback_conditions import is_watched
 from fanion.flags.definitions.store import StoredFlag, columns_of, get_flag
@@ -127,8 +131,10 @@ def change_flag(
         update(feature_flags).where(is_flag).values(version=_flag.version + 1, **values)
     )
     if values.get("deleted"):
+        require_no_running_experiment(connection, flag_id)
         _cancel_scheduled_changes(connection, flag_id)
     changed = {**row, **values}
+    follow_flag(connection, author, row, changed)
     _watch_conditions(connection, changed, row, author.now)
     record_updated(
         connection,

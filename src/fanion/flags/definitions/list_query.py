@@ -54,6 +54,7 @@ class Candidate:
     creator_id: int | None
     created_at: datetime
     runtime: str | None = None
+    has_experiment: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class FlagQuery:
         return (
             (text in flag.key.lower() or text in flag.name.lower())
             and self._is_in_state(flag, now)
-            and (not self.kind or self.kind == kind_of(flag.filters))
+            and (not self.kind or _is_of_kind(flag, self.kind))
             and (self.creator_id is None or self.creator_id == flag.creator_id)
             and (not self.tags or any(tag in self.tags for tag in flag.tags))
             and flag.key not in self.excluded
@@ -173,8 +174,13 @@ def read_flag_query(
     )
 
 
-def kind_of(filters: Mapping[str, Any]) -> Kind:
-    """Return the kind of a flag; Fanion has no experiments."""
+def _is_of_kind(flag: Candidate, kind: str) -> bool:
+    """Return whether a flag is of a kind; one with an experiment is multivariant too."""
+    return flag.has_experiment if kind == "experiment" else kind == kind_of(flag.filters)
+
+
+def kind_of(filters: Mapping[str, Any]) -> Literal["boolean", "multivariant"]:
+    """Return the kind of a flag by its variants."""
     return "multivariant" if _variants(filters) else "boolean"
 
 

@@ -3,7 +3,7 @@
 Source: flags.md sections 11 and 16.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,3 +100,15 @@ def edits_all(*, is_admin: bool, setting: AccessLevel | None, role_levels: Seque
     if is_admin or setting is None or setting is AccessLevel.EDIT:
         return True
     return max(role_levels, default=setting) >= AccessLevel.EDIT
+
+
+def variant_shares(filters: Mapping[str, Any]) -> dict[str, float]:
+    """Return the percentage of each variant of a flag, by key."""
+    multivariate = filters.get("multivariate")
+    variants = multivariate.get("variants") if isinstance(multivariate, dict) else None
+    listed = variants if isinstance(variants, list) else []
+    return {
+        variant["key"]: variant["rollout_percentage"]
+        for variant in listed
+        if isinstance(variant, dict) and {"key", "rollout_percentage"} <= variant.keys()
+    }

@@ -77,7 +77,7 @@ class FlagBody(Struct, kw_only=True):
     is_simple_flag: bool
     rollout_percentage: float | None
     ensure_experience_continuity: bool | None
-    experiment_set: list[int]
+    experiment_set: Annotated[list[int], Meta(description="Ids of its experiments.")]
     surveys: list[Any]
     features: list[Any]
     rollback_conditions: Any
@@ -192,7 +192,6 @@ def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
         **derived_of(filters),
         filters=filters,
         created_by=flag.created_by,
-        experiment_set=[],
         surveys=[],
         features=[],
         can_edit=access.can_edit(flag.definition.id, flag.creator_id),

@@ -10,11 +10,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
 from fanion.db.schema.tables import feature_flags, flag_versions, group_types, users
+from fanion.flags.definitions.experiments_store import EXPERIMENT_SET, HAS_EXPERIMENT
 from fanion.flags.definitions.list_query import EVERYTHING, Candidate, FlagQuery
 from fanion.flags.engine.definition import (
     CohortRow,
@@ -35,7 +36,18 @@ _flag = feature_flags.c
 READ_ROWS = 500
 READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
 _DEFINITION_NAMES = tuple(field.name for field in fields(FlagRow))
-DEFINITION = tuple(_flag[name] for name in _DEFINITION_NAMES)
+# What the table of experiments says of a flag.
+_DERIVED: Mapping[str, ColumnElement[Any]] = {
+    "has_experiment": HAS_EXPERIMENT,
+    "experiment_set": EXPERIMENT_SET,
+}
+
+
+def _selected(name: str) -> ColumnElement[Any]:
+    return _DERIVED[name].label(name) if name in _DERIVED else _flag[name]
+
+
+DEFINITION = tuple(map(_selected, _DEFINITION_NAMES))
 # The columns that a query compares. Filters are long, so they are only read if a query needs them,
 # with the old percentage that belongs to filters without groups.
 _CANDIDATE = (
@@ -47,6 +59,7 @@ _CANDIDATE = (
     _flag.created_by_id,
     _flag.created_at,
     _flag.evaluation_runtime,
+    HAS_EXPERIMENT,
 )
 _FILTERS = (_flag.filters, _flag.rollout_percentage)
 
@@ -65,6 +78,7 @@ class StoredFlag:
     usage_dashboard: int | None
     analytics_dashboards: list[int]
     has_enriched_analytics: bool
+    experiment_set: list[int]
 
     @property
     def creator_id(self) -> int | None:
@@ -84,13 +98,14 @@ class StoredFlag:
             self.creator_id,
             self.created_at,
             row.evaluation_runtime,
+            row.has_experiment,
         )
 
 
 _FURTHER_NAMES = tuple(
     field.name for field in fields(StoredFlag) if field.name not in ("definition", "created_by")
 )
-_COLUMNS = (*DEFINITION, *(_flag[name] for name in _FURTHER_NAMES))
+_COLUMNS = (*DEFINITION, *map(_selected, _FURTHER_NAMES))
 
 
 def flag_rows() -> Select[Any]:

@@ -22,10 +22,11 @@ class FlagRow:
     """A flag as it is stored.
 
     Whole percentages are integers, even if an earlier version stored the flag otherwise. None in
-    the last three fields means the default: bucketing by distinct id, every runtime, every context.
+    the last fields but one means the default: bucketing by distinct id, every runtime and context.
 
     Attributes:
         rollout_percentage: The old column, for filters without groups.
+        has_experiment: Whether an experiment that is not deleted uses the flag.
     """
 
     id: int
@@ -40,6 +41,7 @@ class FlagRow:
     bucketing_identifier: BucketingIdentifier | None = None
     evaluation_runtime: EvaluationRuntime | None = None
     evaluation_contexts: Sequence[str] | None = None
+    has_experiment: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "filters", with_whole_percentages(self.filters))
@@ -142,6 +144,7 @@ class Flag:
         runtime: Where the flag may be evaluated: `all`, `client` or `server`.
         contexts: Clients that name only other contexts do not get the flag; empty for every
             context.
+        has_experiment: Whether an experiment uses it, so that SDKs keep what they report complete.
     """
 
     id: int
@@ -156,6 +159,7 @@ class Flag:
     by_device: bool = False
     runtime: EvaluationRuntime = ANYWHERE
     contexts: frozenset[str] = frozenset()
+    has_experiment: bool = False
 
 
 def grouped_filters(row: FlagRow) -> dict[str, Any]:
@@ -199,6 +203,7 @@ def compile_flag(row: FlagRow) -> Flag:
         by_device=by_device,
         runtime=row.evaluation_runtime or ANYWHERE,
         contexts=frozenset(row.evaluation_contexts or ()),
+        has_experiment=row.has_experiment,
     )
 
 

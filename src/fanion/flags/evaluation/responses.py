@@ -200,6 +200,6 @@ def _record_fields(flag: Flag, decision: Decision) -> dict[str, Any]:
             "version": flag.version,
             "description": flag.name or None,
             "payload": payload_text(decision.payload),
-            "has_experiment": False,
+            "has_experiment": flag.has_experiment,
         },
     }

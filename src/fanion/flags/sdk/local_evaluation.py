@@ -84,7 +84,7 @@ def definitions_document(
         filters = _with_payload_texts(filters)
         flag = flag_summary(project_id, row, _spelled_out(filters) if newer else filters)
         if newer:
-            flag |= {"version": row.version, "has_experiment": False}
+            flag |= {"version": row.version, "has_experiment": row.has_experiment}
             flag |= _where_and_whose(row)
         flags.append(flag)
     cohorts = local_cohorts(flag_set, (row.filters for row in rows)) if with_cohorts else {}

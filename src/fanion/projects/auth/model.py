@@ -27,6 +27,7 @@ SCOPE_OBJECTS = (
     "dashboard",
     "event",
     "event_definition",
+    "experiment",
     "feature_flag",
     "group",
     "insight",

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 
 class ProjectContents(Struct, frozen=True, kw_only=True):
-    """Counts of what a project holds, without deleted flags, cohorts, insights and dashboards."""
+    """Counts of what a project holds, without what is deleted but kept."""
 
     events: Annotated[
         int, Meta(description="Stored events; one that was sent twice may count twice for a while.")
@@ -17,6 +17,7 @@ class ProjectContents(Struct, frozen=True, kw_only=True):
     cohorts: int
     insights: int
     dashboards: int
+    experiments: int
     alerts: int
     webhooks: int
     event_definitions: int

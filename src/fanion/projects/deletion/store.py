@@ -25,6 +25,11 @@ from fanion.db.schema.events import (
     ingestion_ledger,
     property_definitions,
 )
+from fanion.db.schema.experiments import (
+    experiment_holdouts,
+    experiment_saved_metrics,
+    experiments,
+)
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys, waiting_identities
 from fanion.db.schema.insights import (
     alert_checks,
@@ -71,6 +76,9 @@ EMPTIED: Final[tuple[Table, ...]] = (
     dashboards,
     insights,
     insight_results,
+    experiments,
+    experiment_holdouts,
+    experiment_saved_metrics,
     feature_flags,
     flag_evaluations,
     waiting_identities,
@@ -137,6 +145,7 @@ def count_records(connection: Connection, project_id: int, events: int) -> Proje
         cohorts=count(cohorts),
         insights=count(insights),
         dashboards=count(dashboards),
+        experiments=count(experiments),
         alerts=count(alerts),
         webhooks=count(webhooks),
         event_definitions=count(event_definitions),

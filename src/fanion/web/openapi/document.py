@@ -18,6 +18,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Server
 from fanion import __version__
 from fanion.accounts.sessions.cookies import SECURE_NAME
 from fanion.cohorts.members_api import FORMATS
+from fanion.experiments.schemas import VERSION_HEADER as EXPERIMENT_VERSION
 from fanion.flags.definitions.schemas import VERSION_HEADER
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.json_schema import one_of, or_null
@@ -74,7 +75,8 @@ _ERROR_RESPONSE = {
 }
 # The framework derives the schema of a header from its value, which headers that only the document
 # names do not have.
-_HEADERS: Json = {VERSION_HEADER: {"type": "integer", "minimum": 1}}
+_VERSION: Json = {"type": "integer", "minimum": 1}
+_HEADERS: Json = {VERSION_HEADER: _VERSION, EXPERIMENT_VERSION: _VERSION}
 _KNOWN_PARAMETERS = {"project_id": "Numeric id, or `@current` for the project of the key."}
 # Query parameters that are one of some words. The empty text is accepted and not published.
 _CHOICES: Mapping[str, Sequence[str]] = {"format": FORMATS}

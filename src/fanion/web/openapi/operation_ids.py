@@ -47,6 +47,23 @@ _IDS: Mapping[str, str] = {
     "get /api/projects/{}/cohorts/{}/explain/": "explainCohort",
     "get /api/projects/{}/events/stream/": "streamEvents",
     "get /api/projects/{}/feature_flags/changes/stream/": "streamFlagChanges",
+    **{
+        f"post /api/projects/{{}}/experiments/{{}}/{step}/": f"{name}Experiment"
+        for step, name in {
+            "archive": "archive",
+            "duplicate": "duplicate",
+            "end": "end",
+            "launch": "launch",
+            "pause": "pause",
+            "reset": "reset",
+            "resume": "resume",
+            "ship_variant": "ship",
+            "unarchive": "unarchive",
+        }.items()
+    },
+    "post /api/projects/{}/experiments/{}/create_exposure_cohort_for_experiment/": (
+        "createExposureCohort"
+    ),
     "get /api/projects/{}/feature_flags/evaluation_reasons/": "getEvaluationReasons",
     "post /api/projects/{}/feature_flags/evaluation_reasons/": "evaluateUnsavedFlag",
     "get /api/projects/{}/feature_flags/my_flags/": "listMyFlags",
