@@ -274,9 +274,14 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_DATABASE_URL": "sqlite://srv/records.db"},
         "FANION_DATABASE_URL must name a file: sqlite:////var/lib/fanion/records.db",
     ),
-    "a cluster": (
-        {"FANION_EVENTS_URL": "clickhouse://h/d?cluster=main"},
-        "FANION_EVENTS_URL has an unknown option 'cluster'; such a URL has none",
+    "an option of a server": (
+        {"FANION_EVENTS_URL": "clickhouse://h/d?clusters=main"},
+        "FANION_EVENTS_URL has an unknown option 'clusters'; allowed are: cluster",
+    ),
+    "the name of a cluster": (
+        {"FANION_EVENTS_URL": "clickhouse://h/d?cluster=my cluster"},
+        "FANION_EVENTS_URL: cluster must be a name of letters, digits, '_', '-' and '.', "
+        "got 'my cluster'",
     ),
     "an option of the embedded engine": (
         {"FANION_EVENTS_URL": "chdb:///srv/events?databas=a"},
@@ -315,6 +320,7 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_DATABASE_URL": "postgresql://u@[::1]:1/d?target_session_attrs=primary"},
         {"FANION_DATABASE_URL": "sqlite:///records.db"},
         {"FANION_EVENTS_URL": "clickhouses://u:p%2Fw@h/d"},
+        {"FANION_EVENTS_URL": "clickhouse://u:p@h:8123/d?cluster=all-2.0_x"},
         {"FANION_EVENTS_URL": "clickhouse+https://h"},
         {"FANION_EVENTS_URL": "chdb:///srv/events?database=fanion"},
         {"FANION_ROLE": "web", "FANION_DATABASE_URL": "postgresql://h/d"},
@@ -336,7 +342,7 @@ def test_every_wrong_setting_is_named_and_the_others_are_read() -> None:
             "FANION_PORT": "http",
             "FANION_PROT": "1",
             "FANION_ROLE": "ingest",
-            "FANION_EVENTS_URL": "clickhouse://h/d?cluster=main",
+            "FANION_EVENTS_URL": "clickhouse://h/d?clusters=main",
             "FANION_OIDC_CLIENT_ID": "fanion",
             "FANION_LOG_LEVEL": "debug",
         }

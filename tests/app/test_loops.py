@@ -17,7 +17,7 @@ from tests.support.awaited import until_soon
 PAGE = Path(__file__).parents[2] / "docs" / "scale-out.md"
 HEAD = "| Loop | Role | Runs on | What it does |"
 # No mail server is set, and PostgreSQL is not backed up.
-NOT_NEEDED = {"mails", "alert_mails", "backups"}
+NOT_NEEDED = {"mails", "alert_mails", "backups", "event_tables"}
 
 
 def documented_loops() -> list[tuple[str, ...]]:

@@ -23,6 +23,8 @@ from fanion.events.event import (
     PersonRow,
 )
 from fanion.events.storage.client import READ_SECONDS_MAX
+from fanion.events.storage.cluster_encoder import ShardEncoder
+from fanion.events.storage.cluster_shards import slots_of
 from fanion.events.storage.encoder import EventEncoder, TextEncoder
 from fanion.events.storage.event_tables import event_tables
 from fanion.events.storage.native_encoder import NativeEncoder
@@ -74,6 +76,8 @@ def each_format(
     every_events: EventStore, encoder: EventEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> EventStore:
     """Return the store, which gets its rows in each format, for tests of what is stored."""
+    if every_events._cluster is not None:
+        encoder = ShardEncoder(encoder, slots_of(every_events._cluster.shards.values()))
     monkeypatch.setattr(every_events, "_encoder", encoder)
     return every_events
 

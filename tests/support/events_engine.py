@@ -100,10 +100,7 @@ async def server_events(clickhouse_server: ClickHouse) -> AsyncIterator[EventSto
 @pytest.fixture(scope="session")
 async def distributed_events(clickhouse_server: ClickHouse) -> AsyncIterator[EventStore]:
     """Yield a store whose event tables are Distributed over two shards, both on this server."""
-    url = clickhouse_server.url(DISTRIBUTED)
-    await (await open_events(url)).close()
-    clickhouse_server.distribute()
-    store = await open_events(url)
+    store = await open_events(clickhouse_server.url(DISTRIBUTED))
     yield store
     await store.close()
 

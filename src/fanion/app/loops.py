@@ -55,6 +55,7 @@ LOOPS: Final = (
     Loop("live_events", Role.API, Runs.EACH, "reads live events that another server stores"),
     Loop("ingestion", Role.INGEST, Runs.CLAIMS, "stores what was accepted"),
     Loop("group_mirror", Role.INGEST, Runs.CLAIMS, "completes the mirror of groups"),
+    Loop("event_tables", Role.JOBS, Runs.ONE, "makes the tables of a ClickHouse cluster"),
     Loop("mirror", Role.JOBS, Runs.ONE, "sends the event store changes that were left unsent"),
     Loop("erasures", Role.JOBS, Runs.ONE, "finishes deletions of persons"),
     Loop("project_deletions", Role.JOBS, Runs.ONE, "deletes what deleted projects held"),

@@ -33,7 +33,8 @@ class SettingFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     events_url: str = ""
     """Events: `chdb:///path/events`, with the option `database`, or
     `clickhouse://user:password@host:8123/db`, `clickhouses://` with TLS, and the port of the
-    HTTP interface. Without it, chDB in the data folder.
+    HTTP interface; `?cluster=name` divides events among the shards of a
+    [cluster](clickhouse-cluster.md). Without it, chDB in the data folder.
     """
     public_url: str = ""
     """The address that clients and users connect to, with an optional path:

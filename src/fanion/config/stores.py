@@ -1,5 +1,6 @@
 """The URLs of both stores, checked before either is opened, and the stores that roles need."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -18,12 +19,13 @@ _RECORDS_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
 }
 _EVENTS_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     "chdb": ("database",),
-    "clickhouse": (),
-    "clickhouses": (),
-    "clickhouse+https": (),
+    "clickhouse": ("cluster",),
+    "clickhouses": ("cluster",),
+    "clickhouse+https": ("cluster",),
 }
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _PORT_MAX: Final = 65535
+_CLUSTER: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 # The roles that open the event store.
 _READ_EVENTS: Final = frozenset((Role.API, Role.INGEST, Role.JOBS))
 
@@ -121,6 +123,11 @@ def _require_options(name: str, url: str, allowed: Collection[str]) -> None:
         if option not in allowed:
             known = f"allowed are: {', '.join(allowed)}" if allowed else "such a URL has none"
             raise ValueError(f"{name} has an unknown option {option!r}; {known}")
+        if option == "cluster" and not _CLUSTER.fullmatch(value):
+            raise ValueError(
+                f"{name}: cluster must be a name of letters, digits, '_', '-' and '.', got "
+                f"{value!r}"
+            )
         if option == "sslmode" and value not in _SSL_MODES:
             modes = ", ".join(_SSL_MODES)
             raise ValueError(f"{name}: sslmode must be one of {modes}, got {value!r}")

@@ -45,7 +45,8 @@ class EventsMove:
         for client in others:
             client.close()
         unbound = Installation(owner.id, None)
-        self.event_store: UUID = require_mark(self._target, unbound, self._engine.where).event_store
+        mark = require_mark(self._target, unbound, self._engine.where, self._engine.on_cluster)
+        self.event_store: UUID = mark.event_store
 
     def _require_own(self, client: Client) -> None:
         """Refuse a target that is another installation's, or that holds events of nobody."""

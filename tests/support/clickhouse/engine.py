@@ -9,6 +9,7 @@ from typing import Any
 import chdb
 from chdb import ChdbError
 
+from tests.support.clickhouse.alone import alone
 from tests.support.clickhouse.message import Message
 
 _CODE = re.compile(r"Code: (\d+)\. DB::Exception")
@@ -117,7 +118,7 @@ def _run(handle: Any, message: Message) -> Answer:
                 stream.append(insert.data)
             stream.finish()
         return Answer(b"")
-    text = message.text.decode()
+    text = alone(message.text.decode())
     named = _FORMAT.search(message.text)
     if named is not None:
         answer = handle.query(text, "TabSeparated", params=dict(message.parameters))

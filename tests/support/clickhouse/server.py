@@ -13,39 +13,31 @@ from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.client import EMBEDDED_OPTIONS
-from fanion.events.storage.schema import COPIED, EVENT_TABLES
+from fanion.events.storage.cluster_schema import LOCAL_SUFFIX, SHARDING_KEY
+from fanion.events.storage.schema import EVENT_TABLES
 
 STOP_S = 30
 SERVER = "server"
 DISTRIBUTED = "distributed"
-SHARDS = 2
+CLUSTER = "shards"
+# Two names of this machine, since the engine takes shards of one address for replicas.
+HOSTS = ("127.0.0.1", "localhost")
+SHARDS = len(HOSTS)
 
 # A shard is local, because the port is the server's own, on which nothing listens.
 _SHARD = """
-    <shard><weight>{weight}</weight><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
+    <shard><replica><host>{host}</host><port>9000</port></replica></shard>
 """
 _CONFIG = """
   <clickhouse>
     <tcp_port>9000</tcp_port>
-    <remote_servers><shards>{shards}</shards></remote_servers>
+    <remote_servers><{name}>{shards}</{name}></remote_servers>
   </clickhouse>
 """
 
 # The rows of one shard; the number is 0 if a table is read as it is.
-_OF_SHARD = f"shardNum() IN (0, cityHash64(distinct_id) % {SHARDS} + 1)"
-_FILTERS = {f"{DISTRIBUTED}.{table}_local": _OF_SHARD for table in EVENT_TABLES}
-
-_DISTRIBUTE = (
-    "DROP VIEW copy_by_distinct_id",
-    "RENAME TABLE " + ", ".join(f"{table} TO {table}_local" for table in EVENT_TABLES),
-    *(
-        f"""CREATE TABLE {table} AS {table}_local
-            ENGINE = Distributed(shards, {DISTRIBUTED}, {table}_local, cityHash64(distinct_id))"""
-        for table in EVENT_TABLES
-    ),
-    "CREATE MATERIALIZED VIEW copy_by_distinct_id TO events_by_distinct_id_local AS "
-    + COPIED.replace("FROM events", "FROM events_local"),
-)
+_OF_SHARD = f"shardNum() IN (0, {SHARDING_KEY} % {SHARDS} + 1)"
+_FILTERS = {f"{DISTRIBUTED}.{table}{LOCAL_SUFFIX}": _OF_SHARD for table in EVENT_TABLES}
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,9 @@ class ClickHouse:
     pid: int
 
     def url(self, database: str) -> str:
-        return f"clickhouse://127.0.0.1:{self.port}/{database}"
+        """Return the URL of a database, of which `distributed` is on the cluster."""
+        cluster = f"?cluster={CLUSTER}" if database == DISTRIBUTED else ""
+        return f"clickhouse://127.0.0.1:{self.port}/{database}{cluster}"
 
     def client(self, database: str = "default", **options: object) -> Client:
         return get_client(
@@ -64,13 +58,6 @@ class ClickHouse:
             autogenerate_session_id=False,
             **options,  # type: ignore[arg-type]  # those of get_client
         )
-
-    def distribute(self) -> None:
-        """Replace the tables that the product has made by Distributed ones."""
-        client = self.client(DISTRIBUTED)
-        for statement in _DISTRIBUTE:
-            client.command(statement)
-        client.close()
 
 
 @contextmanager
@@ -99,9 +86,8 @@ def clickhouse(folder: Path) -> Iterator[ClickHouse]:
 
 def _arguments(folder: Path) -> tuple[str, str]:
     config = folder / "config.xml"
-    weights = (1, *[0] * (SHARDS - 1))
-    shards = "".join(_SHARD.format(weight=weight) for weight in weights)
-    config.write_text(_CONFIG.format(shards=shards))
+    shards = "".join(_SHARD.format(host=host) for host in HOSTS)
+    config.write_text(_CONFIG.format(name=CLUSTER, shards=shards))
     options = {"config-file": str(config), **EMBEDDED_OPTIONS}
     filters = "{" + ", ".join(f"'{name}': '{text}'" for name, text in _FILTERS.items()) + "}"
     defaults = {DISTRIBUTED: {"additional_table_filters": filters}}

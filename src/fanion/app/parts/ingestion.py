@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from fanion.app.services import Services
 from fanion.config import Role
+from fanion.events.cluster_worker import ClusterTablesWorker
 from fanion.events.definitions.properties import PropertyCache
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
@@ -37,6 +38,7 @@ class Ingestion:
         preparer: Prepares full runs in another process; None where this process prepares them.
         turn: Held while persons are changed, by ingestion or by the management API.
         consumers: One for each lane; none where other servers ingest.
+        cluster_tables: None where the event store is not on a cluster.
     """
 
     preparer: Preparer | None
@@ -49,6 +51,7 @@ class Ingestion:
     erasing: ErasureWorker
     project_deletion: ProjectDeletionWorker
     squashing: SquashWorker
+    cluster_tables: ClusterTablesWorker | None
     mirroring: MirrorWorker
     group_mirror: GroupMirror
 
@@ -63,7 +66,9 @@ class Ingestion:
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
         """The background loops, without the consumers: those are stopped, not cancelled."""
+        own = {} if self.cluster_tables is None else {"event_tables": self.cluster_tables.run}
         return {
+            **own,
             "group_mirror": self.group_mirror.run,
             "mirror": self.mirroring.run,
             "erasures": self.erasing.run,
@@ -104,6 +109,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
         project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
         squashing=SquashWorker(records, events),
+        cluster_tables=ClusterTablesWorker(records, events) if events.is_on_cluster else None,
         mirroring=MirrorWorker(records, events),
         group_mirror=GroupMirror(
             records, events, lambda: bool(consumers) and consumers[0].is_leading

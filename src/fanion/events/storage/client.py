@@ -22,9 +22,11 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
+from fanion.events.storage.cluster_schema import ClusterSchema
+from fanion.events.storage.cluster_shards import ClusterUnknown, Shard, read_shards
 from fanion.events.storage.migrate import check_schema, migrate_events
 from fanion.events.storage.rows_read import count_rows_read
-from fanion.events.storage.schema import SESSION_SETTINGS
+from fanion.events.storage.schema import SESSION_SETTINGS, VERSION
 from fanion.runtime.loaded_pages import release_loaded_pages
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
@@ -64,6 +66,13 @@ EMBEDDED_OPTIONS: Final = {
 # The niceness of threads that read, so that they give way to those that store events and answer
 # flags.
 READ_NICENESS: Final = 10
+
+# A statement ON CLUSTER returns when every host has run it, and fails after a minute if one has
+# not; it runs there later all the same.
+CLUSTER_SETTINGS: Final[Mapping[str, int | str]] = {
+    "distributed_ddl_output_mode": "none",
+    "distributed_ddl_task_timeout": 60,
+}
 
 READ_SETTINGS: Final = {
     "max_memory_usage": READ_MEMORY_BYTES_MAX,
@@ -111,6 +120,8 @@ class Engine:
         probe: Fails soon if nothing answers; None if connecting fails soon anyway.
         folder: The folder of the embedded engine.
         reads: The settings of the clients that read.
+        cluster: How tables are made on its cluster; None for a single server.
+        connect_to: Creates a client of another host of the cluster.
     """
 
     connect: Callable[[], Client]
@@ -118,6 +129,13 @@ class Engine:
     probe: Callable[[], None] | None = None
     folder: Path | None = None
     reads: Mapping[str, int] = field(default_factory=dict)
+    cluster: ClusterSchema | None = None
+    connect_to: Callable[[str], Client] | None = None
+
+    @property
+    def on_cluster(self) -> str:
+        """Return the clause by which a statement runs on every server; empty for one."""
+        return "" if self.cluster is None else self.cluster.on_cluster
 
 
 def engine_at(url: str) -> Engine:
@@ -136,12 +154,15 @@ def open_clients(
     engine: Engine,
     reads: int = READ_LANES,
     check: Callable[[Client], None] = lambda _: None,
+    *,
+    makes_tables: bool = True,
 ) -> "tuple[list[Client], list[Client]]":
     """Connect, migrate, and return the clients for inserts and for reads.
 
     Args:
         reads: The number of clients for reads.
         check: Called before anything is changed.
+        makes_tables: False if another process makes the tables, and this one waits for them.
 
     Raises:
         EventStoreUnavailable: The engine does not answer. The message is one line.
@@ -151,21 +172,53 @@ def open_clients(
     clients: list[Client] = []
     try:
         clients.append(connect(engine))
+        shards_of(engine, clients[0])
         version = check_schema(clients[0])
+        if not makes_tables:
+            _require_tables(engine, version)
         check(clients[0])
-        migrate_events(clients[0], version)
+        migrate_events(clients[0], version, engine.cluster)
         clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
             _apply_settings(client, {**READ_SETTINGS, **engine.reads})
     except (ClickHouseError, OSError) as error:
         _close(clients)
         raise open_error(engine, error) from None
-    except (SchemaRefused, StartRefused):
+    except (SchemaRefused, StartRefused, EventStoreUnavailable):
         _close(clients)
         raise
     if engine.folder is not None:
         _release_pages_of_engine()
     return clients[:INSERT_LANES], clients[INSERT_LANES:]
+
+
+def shards_of(engine: Engine, client: Client) -> Sequence[Shard]:
+    """Return the shards of the engine's cluster; none for a single server.
+
+    Raises:
+        StartRefused: The server has no such cluster, or none of its shards takes events.
+    """
+    if engine.cluster is None:
+        return ()
+    try:
+        shards = read_shards(client, engine.cluster.cluster)
+    except ClusterUnknown as error:
+        raise StartRefused(f"FANION_EVENTS_URL: {engine.where} cannot be used: {error}") from None
+    if not any(shard.weight for shard in shards):
+        raise StartRefused(
+            f"FANION_EVENTS_URL: {engine.where} cannot be used: all shards of the cluster "
+            f"{engine.cluster.cluster!r} have weight 0"
+        )
+    return shards
+
+
+def _require_tables(engine: Engine, version: int) -> None:
+    """Raise EventStoreUnavailable until the tables of this program are there."""
+    if version < VERSION:
+        raise EventStoreUnavailable(
+            f"{engine.where} has no tables of this version yet; a server with the role jobs makes "
+            "them"
+        )
 
 
 @cache
@@ -352,6 +405,11 @@ def _public_error(error: ClickHouseError) -> EventRejected | EventStoreUnavailab
     return EventStoreUnavailable(reason)
 
 
+def is_poison(error: Exception) -> bool:
+    """Return whether an error says that a value is at fault, not the store."""
+    return getattr(error, "code", None) in _POISON
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
@@ -422,16 +480,17 @@ def _server(parts: SplitResult, *, secure: bool) -> Engine:
         raise ValueError("clickhouse:// needs a host")
     database = unquote(parts.path.strip("/")) or "default"
     port = parts.port or (8443 if secure else 8123)
+    cluster = parse_qs(parts.query).get("cluster", [""])[0]
 
-    def connect(answer_s: int = ANSWER_SECONDS_MAX) -> Client:
+    def connect(answer_s: int = ANSWER_SECONDS_MAX, host: str = parts.hostname or "") -> Client:
         return get_client(
-            host=parts.hostname,
+            host=host,
             port=port,
             username=unquote(parts.username or "default"),
             password=unquote(parts.password or ""),
             database=database,
             secure=secure,
-            settings=dict(SESSION_SETTINGS),
+            settings={**SESSION_SETTINGS, **(CLUSTER_SETTINGS if cluster else {})},
             connect_timeout=CONNECT_SECONDS_MAX,
             send_receive_timeout=answer_s,
             autogenerate_session_id=False,
@@ -442,4 +501,7 @@ def _server(parts: SplitResult, *, secure: bool) -> Engine:
         connect(PROBE_SECONDS_MAX).close()
 
     where = f"the event store at {parts.hostname}:{port}, database {database},"
-    return Engine(connect, where, probe)
+    if not cluster:
+        return Engine(connect, where, probe)
+    schema = ClusterSchema(cluster, database)
+    return Engine(connect, where, probe, cluster=schema, connect_to=lambda host: connect(host=host))

@@ -46,11 +46,13 @@ class Block(Struct, frozen=True, gc=False):
 
     Attributes:
         format: The engine's name for the format of the data.
+        shard: The number of the shard to which the rows belong; 0 if there are no shards.
     """
 
     columns: tuple[str, ...]
     data: bytes
     format: str = "Native"
+    shard: int = 0
 
 
 class Batch(Struct, frozen=True, gc=False):

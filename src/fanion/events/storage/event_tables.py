@@ -52,6 +52,13 @@ class EventTable:
         return f"{table} {self.on_hosts}".rstrip()
 
     @property
+    def on_every_replica(self) -> str:
+        """Return what follows FROM to read the rows of all replicas, each of them."""
+        table = f"{quote_identifier(self.database)}.{quote_identifier(self.name)}"
+        cluster = quote_identifier(self.cluster)
+        return f"clusterAllReplicas({cluster}, {table})" if self.cluster else table
+
+    @property
     def on_hosts(self) -> str:
         """Return the clause by which a statement runs on all hosts with rows; empty for one."""
         return f"ON CLUSTER {quote_identifier(self.cluster)}" if self.is_remote else ""
@@ -61,6 +68,15 @@ def event_tables(client: Client) -> Sequence[EventTable]:
     """Return the tables that hold the rows of `EVENT_TABLES`, as the store has them now."""
     rows = client.query(_TABLES, {"names": list(EVENT_TABLES)}).result_rows
     return [_table(client, *row) for row in rows]
+
+
+def whole_table(client: Client, name: str, tables: Sequence[EventTable]) -> EventTable:
+    """Return a table that every server has whole, where these tables hold the events.
+
+    Its replicas are those of all shards, so that a change of one server reaches all others.
+    """
+    clusters = {table.cluster for table in tables}
+    return EventTable(client.database or "default", name, clusters.pop() if clusters else "")
 
 
 def system_table(name: str, tables: Sequence[EventTable]) -> str:

@@ -102,6 +102,6 @@ def adopt_event_store(url: str, installation: Installation) -> Mark:
     engine = engine_at(url)
     with closing(connect(engine)) as client:
         try:
-            return replace_mark(client, installation, engine.where)
+            return replace_mark(client, installation, engine.where, engine.on_cluster)
         except (ClickHouseError, OSError) as error:
             raise open_error(engine, error) from None

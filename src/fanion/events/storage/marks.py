@@ -10,25 +10,43 @@ from fanion.events.storage.migrate import table_exists
 # A view, because only one of several processes that create it at once succeeds. Rows have no such
 # order.
 _CREATE = """
-  CREATE {how} installation AS
+  CREATE {how} installation {on_cluster} AS
   SELECT toUUID('{id}') AS id, toUUID('{event_store}') AS event_store
 """
 
 _READ = "SELECT id, event_store FROM installation"
 
 
-def require_mark(client: Client, installation: Installation, where: str) -> Mark:
+def require_mark(
+    client: Client, installation: Installation, where: str, on_cluster: str = ""
+) -> Mark:
     """Return the store's mark, marking it as this installation's if it has none.
 
     Args:
         where: The event store, for a message.
+        on_cluster: The clause by which a statement runs on every server of the store.
 
     Raises:
         ForeignEventStore: Another installation owns the store. Nothing is written into it.
     """
     if not check_mark(client, installation, where):
-        _write_mark(client, installation, "VIEW IF NOT EXISTS")
+        _write_mark(client, installation, "VIEW IF NOT EXISTS", on_cluster)
+    return read_mark(client, installation, where)
+
+
+def read_mark(client: Client, installation: Installation, where: str) -> Mark:
+    """Return the mark of a store that has one.
+
+    Raises:
+        ForeignEventStore: Another installation owns the store.
+    """
     return _checked(_read_mark(client), installation, where)
+
+
+def repeat_mark(client: Client, on_cluster: str) -> None:
+    """Mark the servers of a cluster that have no mark yet, as those that have one."""
+    owner, event_store = _read_mark(client)
+    client.command(_mark("VIEW IF NOT EXISTS", owner, event_store, on_cluster))
 
 
 def check_mark(client: Client, installation: Installation | None, where: str) -> bool:
@@ -47,14 +65,20 @@ def check_mark(client: Client, installation: Installation | None, where: str) ->
     return is_marked
 
 
-def replace_mark(client: Client, installation: Installation, where: str) -> Mark:
+def replace_mark(
+    client: Client, installation: Installation, where: str, on_cluster: str = ""
+) -> Mark:
     """Mark the store as this installation's, even if another one owned it."""
-    _write_mark(client, installation, "OR REPLACE VIEW")
+    _write_mark(client, installation, "OR REPLACE VIEW", on_cluster)
     return Mark(where, _read_mark(client)[1])
 
 
-def _write_mark(client: Client, installation: Installation, how: str) -> None:
-    client.command(_CREATE.format(how=how, id=installation.id, event_store=uuid4()))
+def _write_mark(client: Client, installation: Installation, how: str, on_cluster: str) -> None:
+    client.command(_mark(how, installation.id, uuid4(), on_cluster))
+
+
+def _mark(how: str, owner: UUID, event_store: UUID, on_cluster: str) -> str:
+    return _CREATE.format(how=how, id=owner, event_store=event_store, on_cluster=on_cluster)
 
 
 def _read_mark(client: Client) -> tuple[UUID, UUID]:

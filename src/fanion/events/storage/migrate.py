@@ -1,9 +1,14 @@
 """The schema of an event store: its version, and the steps to the version of this program."""
 
+from collections.abc import Sequence
+from typing import Final
+
 import structlog
+from clickhouse_connect.driver.binding import quote_identifier
 from clickhouse_connect.driver.client import Client
 
 from fanion.errors import SchemaTooNew, SchemaTooOld
+from fanion.events.storage.cluster_schema import SCHEMA, ClusterSchema
 from fanion.events.storage.schema import (
     BASELINE,
     BASELINE_VERSION,
@@ -31,25 +36,64 @@ WRITE_OLDEST_PROGRAM = """
 """
 
 
-def migrate_events(client: Client, done: int) -> None:
+# The tables and views that lack on some server of a cluster.
+_FOUND: Final = """
+  SELECT (SELECT count() FROM clusterAllReplicas(CLUSTER, system.tables)
+           WHERE database = {database:String} AND name IN {names:Array(String)}),
+         (SELECT count() FROM clusterAllReplicas(CLUSTER, system.one))
+"""
+_VERSION_TABLES: Final = ("schema_version", "schema_compatibility")
+
+
+def migrate_events(client: Client, done: int, cluster: ClusterSchema | None = None) -> None:
     """Bring a store to this program's schema.
 
     Args:
         done: The version of the store's schema, as `check_schema` returns it.
+        cluster: None for a single server.
     """
     if done >= VERSION:
         return
-    client.command(SCHEMA_VERSIONS)
-    client.command(SCHEMA_COMPATIBILITY)
+    _run(client, cluster, SCHEMA_VERSIONS)
+    _run(client, cluster, SCHEMA_COMPATIBILITY)
     client.command(WRITE_OLDEST_PROGRAM, {"version": VERSION, "oldest": OLDEST_PROGRAM})
     if not done:
         for statement in BASELINE:
-            client.command(statement)
+            _run(client, cluster, statement)
         client.command(WRITE_VERSION, {"version": BASELINE_VERSION})
     missing = MIGRATIONS[max(0, done - BASELINE_VERSION) :]
     for version, statement in enumerate(missing, start=VERSION - len(missing) + 1):
-        client.command(statement)
+        _run(client, cluster, statement)
         client.command(WRITE_VERSION, {"version": version})
+
+
+def complete_cluster(client: Client, cluster: ClusterSchema) -> bool:
+    """Make the tables that a server of the cluster lacks, as one that was added does.
+
+    Returns:
+        Whether any was missing.
+    """
+    if not missing_tables(client, cluster):
+        return False
+    client.command(cluster.create_database)
+    for statement in (SCHEMA_VERSIONS, SCHEMA_COMPATIBILITY, *SCHEMA):
+        _run(client, cluster, statement)
+    return True
+
+
+def missing_tables(client: Client, cluster: ClusterSchema) -> int:
+    """Return how many tables and views the servers of a cluster lack, all in all."""
+    names = [*cluster.tables, *_VERSION_TABLES]
+    bound = {"database": cluster.database, "names": names}
+    statement = _FOUND.replace("CLUSTER", quote_identifier(cluster.cluster))
+    [(found, hosts)] = client.query(statement, bound).result_rows
+    return int(len(names) * hosts - found)
+
+
+def _run(client: Client, cluster: ClusterSchema | None, statement: str) -> None:
+    statements: Sequence[str] = (statement,) if cluster is None else cluster.statements(statement)
+    for text in statements:
+        client.command(text)
 
 
 def check_schema(client: Client) -> int:

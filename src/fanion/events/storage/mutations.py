@@ -5,7 +5,7 @@ events of many merges at a time, in the background, so that queries carry fewer 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,12 +13,21 @@ from clickhouse_connect.driver.client import Client
 
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
-from fanion.events.storage.event_tables import event_tables, system_table
+from fanion.events.storage.event_tables import EventTable, event_tables, system_table
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.session_rows_sql import EMPTY
 from fanion.runtime.background import Backoff
 
 IDS_MAX = 500  # ids in one statement, whose text the engine stores for a while
+# The ids of a statement count for each of its partitions. On a cluster its text is a value in
+# Keeper, which takes at most a megabyte.
+IDS_OF_PARTITIONS_MAX = 3_000
+# With more partitions the condition alone decides: each part compares itself with all of them,
+# and 120 took 13 s of a core instead of 3, while one takes less than a whole deletion.
+PARTITIONS_MAX = 12
+ATTEMPTS_MAX = 10
+# Looking for the partitions of a person may take longer than a read for a user.
+LOOK_SECONDS_MAX = 100
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
 
@@ -26,13 +35,25 @@ POLL_MAX_S = 0.5
 _HASHES = """
 SELECT hex(sipHash128(arrayJoin({distinct_ids:Array(String)})))
 """
-_EVENTS = """
-ALTER TABLE {table}
-     DELETE WHERE project_id = {project_id:UInt64}
-              AND received_at <= fromUnixTimestamp64Micro({upto:Int64})
-              AND (person_id IN {persons:Array(UUID)}
-                   OR hex(sipHash128(distinct_id)) IN {hashes:Array(String)})
+_OF_PROJECT = """project_id = {project_id:UInt64}
+              AND received_at <= fromUnixTimestamp64Micro({upto:Int64})"""
+# The partitions with events of the persons. Each condition has an index of its own.
+_PARTITIONS = f"""
+  SELECT DISTINCT _partition_id
+    FROM {{rows}}
+   WHERE {_OF_PROJECT}
+     AND person_id IN {{persons:Array(UUID)}}
+   UNION DISTINCT
+  SELECT DISTINCT _partition_id
+    FROM {{rows}}
+   WHERE {_OF_PROJECT}
+     AND distinct_id IN {{distinct_ids:Array(String)}}
 """
+_DELETE = f"""
+     DELETE {{where}}
+      WHERE {_OF_PROJECT}
+              AND (person_id IN {{persons:Array(UUID)}}
+                   OR hex(sipHash128(distinct_id)) IN {{hashes:Array(String)}})"""
 _PERSONS = """
 ALTER TABLE persons
      DELETE WHERE project_id = {project_id:UInt64}
@@ -47,7 +68,7 @@ ALTER TABLE person_overrides
 _PENDING = """
   SELECT table, any(latest_fail_reason)
     FROM {mutations}
-   WHERE (database = currentDatabase()
+   WHERE (database = {database:String}
               AND table IN ('persons', 'person_overrides', 'groups', 'property_uses')
           OR concat(database, '.', table) IN {tables:Array(String)})
      AND NOT is_done
@@ -61,11 +82,17 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
     Raises:
         EventStoreUnavailable: The event store failed.
     """
-    for parameters in _parameters(erasure):
-        await lanes.run(_send_deletes, parameters, erasure.with_events)
-    await wait_until_done(lanes)
-    if erasure.with_events:
-        await lanes.run(_send_mutation, EMPTY, {})
+    every = _parameters(erasure)
+    for parameters in every:
+        await lanes.run(_delete_persons, parameters)
+    if not erasure.with_events:
+        return await wait_until_done(lanes)
+    for _ in range(ATTEMPTS_MAX):
+        left = [await lanes.run(_delete_events, parameters) for parameters in every]
+        await wait_until_done(lanes)
+        if not any(left):
+            return await lanes.run(_send_mutation, EMPTY, {})
+    raise EventStoreUnavailable("events of a person are still there after they were deleted")
 
 
 async def wait_until_done(lanes: Lanes) -> None:
@@ -96,23 +123,50 @@ def _parameters(erasure: Erasure) -> list[Mapping[str, Any]]:
     ]
 
 
-def _send_deletes(client: Client, parameters: Mapping[str, Any], with_events: bool) -> None:
+def _delete_persons(client: Client, parameters: Mapping[str, Any]) -> None:
+    client.command(_PERSONS, dict(parameters))
+    client.command(_OVERRIDES, dict(parameters))
+
+
+def _delete_events(client: Client, parameters: Mapping[str, Any]) -> bool:
+    """Delete the events in the background, and return whether there are any on any replica."""
     bound = dict(parameters)
-    if with_events:
-        rows = client.query(_HASHES, bound).result_rows
-        with_hashes = {**bound, "hashes": [name for (name,) in rows]}
-        for table in event_tables(client):
-            client.command(_EVENTS.replace("{table}", table.altered), with_hashes)
-    client.command(_PERSONS, bound)
-    client.command(_OVERRIDES, bound)
+    rows = client.query(_HASHES, bound).result_rows
+    with_hashes = {**bound, "hashes": [name for (name,) in rows]}
+    ids = len(bound["persons"]) + len(rows)
+    statements = [
+        f"ALTER TABLE {table.altered} {deletes}"
+        for table in event_tables(client)
+        for deletes in _deletes(_partitions(client, table, bound), ids)
+    ]
+    for statement in statements:
+        client.command(statement, with_hashes)
+    return bool(statements)
+
+
+def _partitions(client: Client, table: EventTable, bound: dict[str, Any]) -> Sequence[str]:
+    statement = _PARTITIONS.replace("{rows}", table.on_every_replica)
+    rows = client.query(statement, bound, {"max_execution_time": LOOK_SECONDS_MAX}).result_rows
+    return sorted(partition for (partition,) in rows)
+
+
+def _deletes(partitions: Sequence[str], ids: int) -> Iterator[str]:
+    """Yield what to delete from partitions, of as many in one statement as its ids permit."""
+    if len(partitions) > PARTITIONS_MAX:
+        yield _DELETE.replace("{where}", "")
+        return
+    number = max(1, IDS_OF_PARTITIONS_MAX // max(1, ids))
+    for start in range(0, len(partitions), number):
+        some = partitions[start : start + number]
+        yield ",".join(_DELETE.replace("{where}", f"IN PARTITION ID '{name}'") for name in some)
 
 
 def _pending_mutations(client: Client) -> Sequence[Sequence[Any]]:
     tables = event_tables(client)
     statement = _PENDING.replace("{mutations}", system_table("mutations", tables))
-    return client.query(
-        statement, {"tables": [f"{t.database}.{t.name}" for t in tables]}
-    ).result_rows
+    names = [f"{table.database}.{table.name}" for table in tables]
+    bound = {"database": client.database or "default", "tables": names}
+    return client.query(statement, bound).result_rows
 
 
 # ── Squashing ────────────────────────────────────────────────────────────────────────────
@@ -147,6 +201,14 @@ WRITE_EVENTS = """
                                      toString(person_id)))
   WHERE project_id = {project_id:UInt64}
     AND person_id IN {old:Array(UUID)}
+"""
+
+_OLD = """
+  SELECT 1
+    FROM {rows}
+   WHERE project_id = {project_id:UInt64}
+     AND person_id IN {old:Array(UUID)}
+   LIMIT 1
 """
 
 # The newer row of a person that was merged again meanwhile stays.
@@ -186,8 +248,7 @@ async def squash(
             continue
         old, new, versions = (list(column) for column in zip(*overrides, strict=True))
         bound = {"project_id": project_id, "old": old}
-        await lanes.run(_write_events, {**bound, "new": new})
-        await wait_until_done(lanes)
+        await _rewrite_events(lanes, {**bound, "new": new})
         await lanes.run(_send_mutation, DELETE_OVERRIDES, {**bound, "version": max(versions)})
         await wait_until_done(lanes)
         squashed += len(overrides)
@@ -204,9 +265,31 @@ def _read_overrides(client: Client, project_id: int) -> list[tuple[UUID, UUID, i
     return [(old, new, version) for old, new, version in client.query(OVERRIDES, bound).result_rows]
 
 
+async def _rewrite_events(lanes: Lanes, parameters: dict[str, Any]) -> None:
+    """Write the new persons into the events of the old ones, and return when all replicas have."""
+    for _ in range(ATTEMPTS_MAX):
+        await lanes.run(_write_events, parameters)
+        await wait_until_done(lanes)
+        if not await lanes.run(_has_old_persons, parameters):
+            return
+    raise EventStoreUnavailable("merged persons still have events after these were rewritten")
+
+
 def _write_events(client: Client, parameters: dict[str, Any]) -> None:
     for table in event_tables(client):
         _send_mutation(client, WRITE_EVENTS.replace("{table}", table.altered), parameters)
+
+
+def _has_old_persons(client: Client, parameters: dict[str, Any]) -> bool:
+    """Return whether a replica of a cluster has not heard of the mutation yet."""
+    pairs = zip(parameters["old"], parameters["new"], strict=True)
+    bound = {**parameters, "old": [old for old, new in pairs if old != new]}
+    settings = {"max_execution_time": LOOK_SECONDS_MAX}
+    return any(
+        client.query(_OLD.replace("{rows}", table.on_every_replica), bound, settings).result_rows
+        for table in event_tables(client)
+        if table.cluster
+    )
 
 
 def _send_mutation(client: Client, statement: str, parameters: dict[str, Any]) -> None:

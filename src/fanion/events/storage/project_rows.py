@@ -5,10 +5,10 @@ from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
+from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.client import Lanes
-from fanion.events.storage.event_tables import event_tables
-from fanion.events.storage.mutations import wait_until_done
-from fanion.events.storage.schema import EVENT_TABLES
+from fanion.events.storage.event_tables import EventTable, event_tables, whole_table
+from fanion.events.storage.mutations import ATTEMPTS_MAX, wait_until_done
 from fanion.events.storage.session_rows_sql import EMPTY
 
 # Copies of an event that are not merged yet count: the uuids of all events of a project would take
@@ -38,9 +38,13 @@ async def erase_project(lanes: Lanes, project_id: int) -> None:
     Raises:
         EventStoreUnavailable: The event store failed.
     """
-    if await lanes.run(_send_deletes, project_id):
+    if not await lanes.run(_send_deletes, project_id):
+        return None
+    for _ in range(ATTEMPTS_MAX):
         await wait_until_done(lanes)
-        await lanes.run(_empty_session_rows)
+        if not await lanes.run(_send_deletes, project_id):
+            return await lanes.run(_empty_session_rows)
+    raise EventStoreUnavailable("rows of a project are still there after they were deleted")
 
 
 def _send_deletes(client: Client, project_id: int) -> bool:
@@ -50,19 +54,19 @@ def _send_deletes(client: Client, project_id: int) -> bool:
     """
     bound = {"project_id": project_id}
     filled = [
-        altered
-        for table, altered in _tables(client)
-        if client.query(_HAS_ROWS.replace("{table}", table), bound).result_rows
+        table.altered
+        for table in _tables(client)
+        if client.query(_HAS_ROWS.replace("{table}", table.on_every_replica), bound).result_rows
     ]
     for altered in filled:
         client.command(_DELETE.replace("{table}", altered), bound)
     return bool(filled)
 
 
-def _tables(client: Client) -> Sequence[tuple[str, str]]:
-    """Return the tables with rows of projects, and what follows ALTER TABLE for each."""
-    altered = [table.altered for table in event_tables(client)]
-    return [*zip(EVENT_TABLES, altered, strict=True), *zip(OTHER_TABLES, OTHER_TABLES, strict=True)]
+def _tables(client: Client) -> Sequence[EventTable]:
+    """Return the tables with rows of projects."""
+    tables = event_tables(client)
+    return [*tables, *(whole_table(client, name, tables) for name in OTHER_TABLES)]
 
 
 def _empty_session_rows(client: Client) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,12 +24,14 @@ from fanion.events.event import (
 )
 from fanion.events.ownership_store import (
     EventStoreGone,
+    Installation,
     Mark,
     bind_event_store,
     is_empty,
     read_installation,
 )
 from fanion.events.storage.client import (
+    Engine,
     Lanes,
     Rows,
     engine_at,
@@ -36,6 +39,10 @@ from fanion.events.storage.client import (
     open_clients,
     read_rows,
 )
+from fanion.events.storage.cluster import make_cluster_tables, open_cluster
+from fanion.events.storage.cluster_encoder import ShardEncoder
+from fanion.events.storage.cluster_inserts import ClusterInserts
+from fanion.events.storage.cluster_shards import slots_of
 from fanion.events.storage.compiled_query import (
     QuestionLimits,
     QuestionResult,
@@ -47,7 +54,7 @@ from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, EventEncoder, TextEncoder
 from fanion.events.storage.inserts import insert_batch, insert_inputs
 from fanion.events.storage.list_query import Listing
-from fanion.events.storage.marks import require_mark
+from fanion.events.storage.marks import check_mark, read_mark, require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
@@ -111,6 +118,20 @@ def cost_of_text(version: str) -> str:
     )
 
 
+def _mark(engine: Engine, client: Client, installation: Installation) -> Mark:
+    """Return the store's mark, marking it if this process makes its tables.
+
+    Raises:
+        ForeignEventStore: Another installation owns the store.
+        EventStoreUnavailable: The process that makes the tables has not marked it yet.
+    """
+    if engine.cluster is None:
+        return require_mark(client, installation, engine.where)
+    if not check_mark(client, installation, engine.where):
+        raise EventStoreUnavailable(f"{engine.where} belongs to no installation yet")
+    return read_mark(client, installation, engine.where)
+
+
 async def open_events(url: str) -> "EventStore":
     """Open the store that the URL names and bring its tables up to date.
 
@@ -138,7 +159,8 @@ class EventStore:
     Args:
         url: chdb:///absolute/folder[?database=name], which one process at a time may open;
             clickhouse://user:password@host:8123/database, or clickhouses:// (also
-            clickhouse+https://) for TLS. The port is the one of the HTTP interface.
+            clickhouse+https://) for TLS, with the option `cluster`. The port is the one of the HTTP
+            interface.
         limits: The limits of reads of users at once.
         reads: The limits of one statement that reads for a user.
 
@@ -170,6 +192,7 @@ class EventStore:
         self._timeline = Timeline(self._reads.fetch)
         self.counts = Counts(self._reads.fetch, self.ask)
         self._encoder: EventEncoder | None = None
+        self._cluster: ClusterInserts | None = None
         self.opened = asyncio.Event()
 
     @property
@@ -210,6 +233,10 @@ class EventStore:
             inserts, reads = await self._open_own(records, number)
         version = engine_version(inserts[0])
         self._encoder = encoder_for(version)
+        if self._engine.cluster is not None:
+            self._cluster = await asyncio.to_thread(open_cluster, self._engine, inserts[0])
+            slots = slots_of(self._cluster.shards.values())
+            self._encoder = ShardEncoder(self._encoder, slots)
         if reason := cost_of_text(version):
             structlog.get_logger().warning("events_sent_as_text", engine=version, reason=reason)
         self._inserts.open(inserts)
@@ -230,9 +257,12 @@ class EventStore:
             raise EventStoreGone(where)
 
         def check(client: Client) -> None:
-            marks.append(require_mark(client, installation, where))
+            marks.append(_mark(self._engine, client, installation))
 
-        opened = await asyncio.to_thread(open_clients, self._engine, number, check)
+        makes_tables = self._engine.cluster is None
+        opened = await asyncio.to_thread(
+            partial(open_clients, makes_tables=makes_tables), self._engine, number, check
+        )
         try:
             await bind_event_store(records, marks[-1])
         except BaseException:
@@ -250,6 +280,29 @@ class EventStore:
         """Wait for running calls, then close the folder or the connections."""
         for lanes in (self._inserts, *(lanes for lanes, _ in self._sizes)):
             await asyncio.to_thread(lanes.close)
+        if self._cluster is not None:
+            await asyncio.to_thread(self._cluster.close)
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Return whether other servers than those that open the store make its tables."""
+        return self._engine.cluster is not None
+
+    async def make_tables(self, records: Records) -> None:
+        """Make the tables on every server of a cluster, and mark them as these records' own.
+
+        May be repeated, and then makes those of servers that were added. One process at a time
+        should call this.
+
+        Raises:
+            EventStoreUnavailable: The engine does not answer, or a server of the cluster does not.
+            SchemaRefused: Another version has made the tables.
+            ForeignEventStore: The store belongs to another installation.
+            StartRefused: Retrying will not help.
+            RecordsUnavailable: The records store failed.
+        """
+        installation = await read_installation(records)
+        await asyncio.to_thread(make_cluster_tables, self._engine, installation)
 
     async def ping(self) -> None:
         """Raise EventStoreUnavailable unless the engine answers."""
@@ -280,7 +333,7 @@ class EventStore:
             EventRejected: A row can never be stored. Part of the batch may be stored.
             EventStoreUnavailable: The event store failed. Part of the batch may be stored.
         """
-        await self._inserts.run(insert_batch, batch, token)
+        await self._inserts.run(insert_batch, batch, token, self._cluster)
 
     async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
         """Store rows of persons. They may be sent again at any time; the highest version wins.
@@ -290,7 +343,7 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         if persons:
-            await self._inserts.run(insert_batch, self.encoder.batch((), persons), "")
+            await self.insert(self.encoder.batch((), persons), "")
 
     async def mirror_groups(self, groups: Sequence[GroupRow]) -> None:
         """Store rows of groups. They may be sent again at any time; the highest version wins.
@@ -301,7 +354,7 @@ class EventStore:
         """
         if groups:
             blocks = await asyncio.to_thread(self.encoder.group_blocks, groups)
-            await self._inserts.run(insert_batch, Batch((), groups=blocks), "")
+            await self.insert(Batch((), groups=blocks), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
         """Store overrides. They may be sent again at any time; the highest version wins.
@@ -311,7 +364,7 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         if overrides:
-            await self._inserts.run(insert_batch, self.encoder.batch((), (), overrides), "")
+            await self.insert(self.encoder.batch((), (), overrides), "")
 
     async def newest_version(self) -> int:
         """Return the highest version of all persons, overrides and groups."""
@@ -418,7 +471,7 @@ class EventStore:
         Args:
             members: UUIDs in hexadecimal digits, at least one.
         """
-        await self._inserts.run(insert_inputs, run, cohort_id, members)
+        await self._inserts.run(insert_inputs, run, cohort_id, members, self._cluster)
 
     async def squash(
         self, overrides_min: int, batches_committed: Callable[[], Awaitable[None]]

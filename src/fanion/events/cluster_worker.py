@@ -1,0 +1,42 @@
+"""The worker that makes the tables of an event store on a cluster.
+
+One server makes them, for all: each statement runs on every host of the cluster, in the order in
+which Keeper has taken them. The other servers wait until the tables of their version are there.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Never
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.errors import SchemaRefused, StartRefused
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.store import EventStore
+from fanion.runtime.background import run_loop
+
+# A host that was added to the cluster gets its tables within this time.
+EVERY_S: Final = 60.0
+RETRY_S: Final = 2.0
+_FAILURES: Final = (EventStoreUnavailable, RecordsUnavailable, SchemaRefused, StartRefused)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTablesWorker:
+    """The worker that makes the tables, and those of hosts that are added."""
+
+    records: Records
+    events: EventStore
+
+    async def run(self) -> Never:
+        """Make what is missing regularly, until cancelled."""
+        await run_loop(self.make, EVERY_S, "event_tables_not_made", _FAILURES, retry_s=RETRY_S)
+
+    async def make(self) -> None:
+        """Make the tables that are missing.
+
+        Raises:
+            EventStoreUnavailable: The engine does not answer, or a host of the cluster does not.
+            SchemaRefused: Another version has made the tables.
+            StartRefused: Retrying will not help.
+            RecordsUnavailable: The records store failed.
+        """
+        await self.events.make_tables(self.records)

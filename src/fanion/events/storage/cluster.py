@@ -1,0 +1,54 @@
+"""A ClickHouse cluster as an event store: its tables, made by one process, and its inserts."""
+
+import os
+from contextlib import closing
+
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from fanion.events.ownership_store import Installation
+from fanion.events.storage.client import Engine, connect, is_poison, open_error, shards_of
+from fanion.events.storage.cluster_inserts import ClusterInserts
+from fanion.events.storage.marks import check_mark, repeat_mark, require_mark
+from fanion.events.storage.migrate import check_schema, complete_cluster, migrate_events
+from fanion.events.storage.schema import VERSION
+
+
+def make_cluster_tables(engine: Engine, installation: Installation) -> None:
+    """Make the tables on every server of a cluster, and mark them as the installation's.
+
+    Raises:
+        EventStoreUnavailable: The engine does not answer, or a server of the cluster does not.
+        SchemaRefused: Another version has made the tables.
+        ForeignEventStore: The store belongs to another installation.
+        StartRefused: Retrying will not help.
+    """
+    schema = engine.cluster
+    if schema is None:
+        return
+    with closing(connect(engine)) as client:
+        try:
+            shards_of(engine, client)
+            done = check_schema(client)
+            if not done:
+                client.command(schema.create_database)
+            is_marked = check_mark(client, installation, engine.where)
+            migrate_events(client, done, schema)
+            added = done <= VERSION and complete_cluster(client, schema)
+            if not is_marked:
+                require_mark(client, installation, engine.where, engine.on_cluster)
+            elif added:
+                repeat_mark(client, engine.on_cluster)
+        except (ClickHouseError, OSError) as error:
+            raise open_error(engine, error) from None
+
+
+def open_cluster(engine: Engine, client: Client) -> ClusterInserts:
+    """Return the inserts into the cluster of the engine.
+
+    Raises:
+        StartRefused: The server has no such cluster.
+    """
+    assert engine.connect_to is not None  # an engine with a cluster has it
+    shards = {shard.number: shard for shard in shards_of(engine, client)}
+    return ClusterInserts(shards, engine.connect_to, is_poison, first=os.getpid())
