@@ -162,6 +162,12 @@ def _kept_names(filters: Json, variants: Sequence[Json]) -> list[dict[str, Any]]
     return [{**known.get(variant["key"], {}), **variant} for variant in variants]
 
 
+def continuity_of(parameters: Json) -> dict[str, Any]:
+    """Return the column that the parameters set, if they do: whether people keep their variant."""
+    name = "ensure_experience_continuity"
+    return {name: bool(parameters[name])} if name in parameters else {}
+
+
 def variants_of(filters: Json) -> list[dict[str, Any]]:
     variants = (filters.get("multivariate") or {}).get("variants")
     return variants if is_list_of_objects(variants) else []

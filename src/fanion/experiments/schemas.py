@@ -1,4 +1,4 @@
-"""What the API takes and answers about experiments.
+"""Requests and responses of the endpoints of experiments.
 
 Source: experiments.md sections 1a and 1d.
 """
@@ -28,6 +28,7 @@ from fanion.experiments.parameters import calculator_of, shown_parameters
 from fanion.flags.definitions.schemas import FlagKey
 from fanion.flags.definitions.store import StoredFlag
 from fanion.flags.engine.definition import grouped_filters
+from fanion.flags.sdk.local_evaluation import FlagSummary, flag_summary
 from fanion.projects.model import UserSummary
 from fanion.rest.posthog_fields import OF_EXPERIMENT
 from fanion.rest.validation import INTEGER_MAX, shared_fields
@@ -160,7 +161,7 @@ class ShippedVariant(Conclusion, kw_only=True, forbid_unknown_fields=True):
 
 
 class ExperimentCopy(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a copy of an experiment has of its own."""
+    """The fields of a copy of an experiment that are not those of the original."""
 
     feature_flag_key: Annotated[
         FlagKey, Meta(description="Of another flag, which is created if it does not exist.")
@@ -168,24 +169,11 @@ class ExperimentCopy(Struct, kw_only=True, forbid_unknown_fields=True):
     name: Name | UnsetType | None = UNSET
 
 
-class SmallFlag(Struct, frozen=True, kw_only=True):
-    """The flag of an experiment."""
-
-    id: int
-    team_id: int
-    name: str
-    key: str
-    filters: dict[str, Any]
-    deleted: bool
-    active: bool
-    ensure_experience_continuity: bool | None
-
-
 class ExperimentBody(PlainExperiment, frozen=True, kw_only=True):
     """An experiment as it is returned."""
 
     id: int
-    feature_flag: SmallFlag | None
+    feature_flag: FlagSummary | None
     status: Status
     running_time_calculation: dict[str, Any] | None
     saved_metrics: list[MetricLink]
@@ -231,18 +219,9 @@ def with_fingerprint(metric: Mapping[str, Any], experiment: Experiment) -> dict[
     return {**metric, "fingerprint": sha256(_encode(parts)).hexdigest()}
 
 
-def small_flag(flag: StoredFlag) -> SmallFlag:
+def small_flag(flag: StoredFlag) -> FlagSummary:
     row = flag.definition
-    return SmallFlag(
-        id=row.id,
-        team_id=flag.project_id,
-        name=row.name,
-        key=row.key,
-        filters=grouped_filters(row),
-        deleted=row.deleted,
-        active=row.active,
-        ensure_experience_continuity=row.ensure_experience_continuity,
-    )
+    return FlagSummary(**flag_summary(flag.project_id, row, grouped_filters(row)))
 
 
 class StaleExperiment(AppError):
@@ -277,5 +256,5 @@ class Implementation(Struct, frozen=True, kw_only=True):
 class EligibleFlags(Struct, frozen=True, kw_only=True):
     """The flags with which an experiment can run."""
 
-    results: list[SmallFlag]
+    results: list[FlagSummary]
     count: int

@@ -16,6 +16,7 @@ from fanion.experiments.holdouts.store import require_holdout
 from fanion.experiments.model import NAME_CHARS_MAX, Experiment, Phase, phases_from
 from fanion.experiments.parameters import (
     VARIANTS,
+    continuity_of,
     new_filters,
     require_unchanged_shares,
     require_unchanged_variants,
@@ -193,7 +194,7 @@ def _create_flag(
         name=f"Feature Flag for Experiment {values['name']}",
         filters=new_filters(parameters),
         active=values.get("start_date") is not None,
-        ensure_experience_continuity=bool(parameters.get("ensure_experience_continuity")),
+        **continuity_of(parameters),
     )
     return create_flag(connection, author, created_columns(flag, author.now))
 
@@ -315,27 +316,26 @@ def _flag_changes(
     Raises:
         Invalid: An experiment that was launched does not change like this.
     """
-    stored = {} if flag is None else grouped_filters(flag.definition)
-    filters, changes = dict(stored), FlagChanges()
+    stored = {"groups": []} if flag is None else grouped_filters(flag.definition)
+    filters = dict(stored)
+    changes: dict[str, Any] = {}
     parameters = values.get("parameters")
     if parameters is not None and not same_parameters(before.parameters, parameters):
         if not before.is_draft:
             require_unchanged_variants(before.parameters, parameters, stored)
         if before.is_draft or sent.get("update_feature_flag_params") is True:
             filters = with_parameters(stored, parameters)
-            if "ensure_experience_continuity" in parameters and before.is_draft:
-                kept = bool(parameters["ensure_experience_continuity"])
-                changes.ensure_experience_continuity = kept
+            changes |= continuity_of(parameters) if before.is_draft else {}
         else:
             require_unchanged_shares(before.parameters, parameters, stored)
     if values.get("holdout_id", before.holdout_id) != before.holdout_id:
         filters = with_holdout(filters, _new_groups(connection, before, values["holdout_id"]))
     if filters != stored:
-        changes.filters = filters
+        changes["filters"] = filters
     if before.is_draft and values.get("start_date") is not None:
         require_usable(list(variant_shares(filters)))
-        changes.active = True
-    return None if changes == FlagChanges() else changes
+        changes["active"] = True
+    return FlagChanges(**changes) if changes else None
 
 
 def _new_groups(

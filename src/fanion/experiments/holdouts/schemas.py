@@ -1,4 +1,4 @@
-"""What the API takes and answers about holdouts, and the checks of what it takes.
+"""Requests of the endpoints of holdouts, and their checks.
 
 Source: experiments.md section 1d.
 """

@@ -8,7 +8,7 @@ Source: flags.md sections 15 and 19, cohorts.md section 10.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
@@ -28,7 +28,7 @@ from fanion.flags.evaluation.request import FlagRequest, id_text
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.preview.schemas import ComparedProperty, UnsavedEvaluation, UnsavedReasons
 from fanion.flags.preview.service import FlagPreviews
-from fanion.flags.sdk.local_evaluation import flag_summary
+from fanion.flags.sdk.local_evaluation import FlagSummary, flag_summary
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.wire.decoding import parse_json
@@ -54,17 +54,6 @@ class EvaluationBody(Struct, kw_only=True, omit_defaults=True):
 class EvaluatedFlag(Struct, kw_only=True):
     value: bool | str
     evaluation: EvaluationBody
-
-
-class FlagSummary(Struct, kw_only=True):
-    id: int
-    team_id: Annotated[int, Meta(description="The project.")]
-    name: str
-    key: str
-    filters: dict[str, Any]
-    deleted: bool
-    active: bool
-    ensure_experience_continuity: bool | None
 
 
 class MyFlag(Struct, kw_only=True):

@@ -18,9 +18,10 @@ Source: flags.md section 15; sdk-wire.md section 5.2.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta, Struct
 
 from fanion.flags.engine.conditions import ProjectCohorts
 from fanion.flags.engine.definition import DEVICE_ID, FlagDefinitions, FlagRow, grouped_filters
@@ -90,6 +91,19 @@ def definitions_document(
     cohorts = local_cohorts(flag_set, (row.filters for row in rows)) if with_cohorts else {}
     types = {str(index): name for index, name in definitions.group_types.items()}
     return etagged(_encode({"flags": flags, "group_type_mapping": types, "cohorts": cohorts}))
+
+
+class FlagSummary(Struct, kw_only=True):
+    """The fields of a flag that are shown outside of its management."""
+
+    id: int
+    team_id: Annotated[int, Meta(description="The project.")]
+    name: str
+    key: str
+    filters: dict[str, Any]
+    deleted: bool
+    active: bool
+    ensure_experience_continuity: bool | None
 
 
 def flag_summary(project_id: int, row: FlagRow, filters: Mapping[str, Any]) -> dict[str, Any]:
