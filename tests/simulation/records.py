@@ -21,6 +21,7 @@ from fanion.db.schema import (
     activity,
     cohorts,
     events,
+    experiments,
     flags,
     insights,
     organizations,
@@ -35,7 +36,7 @@ from tests.simulation.network import Link, Network
 T = TypeVar("T")
 # All of the modules, so that every table is known.
 SCHEMA = (
-    *(accounts, activity, cohorts, events, flags, insights, organizations),
+    *(accounts, activity, cohorts, events, experiments, flags, insights, organizations),
     *(persons, servers, tables, webhooks),
 )
 

@@ -22,6 +22,7 @@ const SENTENCES: Readonly<Record<string, Say>> = {
     ),
   feature_flags_access_level: (_, after) =>
     words.roleAccess[String(after)] ?? words.changedRoleAccess,
+  guarded_release: (_, after) => releaseOf(after),
   level: (before, after) =>
     words.changedFromTo(words.fields.level ?? "level", levelOf(before), levelOf(after)),
   members: (before, after) => membersOf(before, after),
@@ -96,6 +97,12 @@ const textsOf = (list: unknown): string[] =>
 
 function nameOf(item: unknown): string {
   return isObject(item) && typeof item.name === "string" ? item.name : "";
+}
+
+/** Return what a guarded release did: "set its guarded release to rolled back, step 2". */
+function releaseOf(release: unknown): string {
+  if (!isObject(release)) return "";
+  return words.release(String(release.state), Number(release.step));
 }
 
 /** Return what a scheduled change will do: "switch it off". */

@@ -113,6 +113,8 @@ function sentenceOf({ kind, name, count, value }: Problem): string {
       return words.problems.deadLetters(count);
     case "rollback":
       return words.problems.rollback(name);
+    case "guarded_release":
+      return words.problems.guardedRelease(name);
     case "scheduled_change":
       return words.problems.scheduledChange(name);
     case "webhook":

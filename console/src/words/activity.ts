@@ -173,6 +173,8 @@ export const words = {
   gaveAccess: (role: string) => `let the role “${role}” edit it`,
   tookAccess: (role: string) => `took edit access from the role “${role}”`,
   scheduled: (what: string) => `scheduled a change: ${what}`,
+  release: (state: string, step: number) =>
+    `set its guarded release to ${state.replaceAll("_", " ")}, step ${step + 1}`,
   unscheduled: (what: string) => `cancelled a scheduled change: ${what}`,
   weekStart: (isMonday: boolean) => `set weeks to start on ${isMonday ? "Monday" : "Sunday"}`,
   list: "Activity",
@@ -204,6 +206,7 @@ export const words = {
   byTrigger: {
     scheduled_change: "A scheduled change",
     auto_rollback: "An automatic rollback",
+    guarded_release: "A guarded release",
   },
   created: (what: string) => `created the ${what}`,
   updated: (what: string) => `changed the ${what}`,

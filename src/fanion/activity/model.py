@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 Action = Literal["created", "changed", "deleted"]
-JobType = Literal["scheduled_change", "auto_rollback"]
+JobType = Literal["scheduled_change", "auto_rollback", "guarded_release"]
 
 Scope = Literal[
     "FeatureFlag",

@@ -71,6 +71,7 @@ LOOPS: Final = (
     Loop("cohorts", Role.JOBS, Runs.CLAIMS, "calculates and imports cohorts"),
     Loop("scheduled_changes", Role.JOBS, Runs.CLAIMS, "makes scheduled changes of flags"),
     Loop("rollbacks", Role.JOBS, Runs.CLAIMS, "checks the rollback conditions of flags"),
+    Loop("guarded_releases", Role.JOBS, Runs.CLAIMS, "tests guardrails"),
     Loop("webhooks", Role.JOBS, Runs.CLAIMS, "delivers webhooks"),
     Loop("dashboards", Role.JOBS, Runs.CLAIMS, "calculates dashboards that are looked at"),
     Loop("alerts", Role.JOBS, Runs.CLAIMS, "checks alerts"),

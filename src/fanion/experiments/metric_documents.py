@@ -15,20 +15,22 @@ import msgspec
 from fanion.errors import Invalid
 from fanion.experiments.metrics.reading import METRICS_MAX, read_metric
 
-GUARDRAILS: Final = "guardrail_metrics"
 _SPACE: Final = UUID("6f1d2b0e-0a0b-4c53-9d1c-5f6f5b9f4b0a")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Metric = dict[str, Any]
 
 
-def read_metrics(sent: Sequence[Metric], stored: Sequence[Metric], attr: str) -> list[Metric]:
+def read_metrics(
+    sent: Sequence[Metric], stored: Sequence[Metric], attr: str, *, are_guardrails: bool = False
+) -> list[Metric]:
     """Return the metrics of a request as they are stored.
 
     Args:
         sent: The metrics of the request, which may be stored ones with a fingerprint.
         stored: The metrics that they replace.
         attr: The field of the request.
+        are_guardrails: Whether each may have a tolerance.
 
     Raises:
         Invalid: A new metric cannot be used, or there are too many.
@@ -36,7 +38,10 @@ def read_metrics(sent: Sequence[Metric], stored: Sequence[Metric], attr: str) ->
     if len(sent) > METRICS_MAX:
         raise Invalid(f"Ensure this list has at most {METRICS_MAX} elements.", attr=attr)
     known = {_encode(metric) for metric in stored}
-    return [_read_metric(index, metric, known, attr) for index, metric in enumerate(sent)]
+    return [
+        _read_metric(index, metric, known, attr, are_guardrails)
+        for index, metric in enumerate(sent)
+    ]
 
 
 def read_saved_query(sent: Metric, stored: Metric | None) -> Metric:
@@ -51,12 +56,14 @@ def read_saved_query(sent: Metric, stored: Metric | None) -> Metric:
     return metric
 
 
-def _read_metric(index: int, sent: Metric, known: set[bytes], attr: str) -> Metric:
+def _read_metric(
+    index: int, sent: Metric, known: set[bytes], attr: str, is_guardrail: bool
+) -> Metric:
     metric = _without_fingerprint(sent)
     if _encode(metric) in known:
         return metric
     try:
-        read_metric(metric, f"{attr}__{index}", is_guardrail=attr == GUARDRAILS)
+        read_metric(metric, f"{attr}__{index}", is_guardrail=is_guardrail)
     except Invalid as problem:
         detail = f"Invalid metric at index {index}: {problem.detail}"
         raise Invalid(detail, code=problem.code, attr=problem.attr) from None

@@ -56,7 +56,9 @@ def read_fields(sent: Mapping[str, Any], before: Experiment | None) -> dict[str,
     for name in METRIC_LISTS:
         if name in given:
             stored = [] if before is None else _stored_metrics(before)
-            values[name] = read_metrics(given[name], stored, name)
+            values[name] = read_metrics(
+                given[name], stored, name, are_guardrails=name == "guardrail_metrics"
+            )
     values |= _parameters(given, before)
     values |= _checked("filters", given, before, _require_no_properties)
     values |= _checked("exposure_criteria", given, before, read_criteria)

@@ -51,9 +51,10 @@ class ProblemsApi(Controller):
         """Return what fails in the project, of each kind the newest 20.
 
         These are dead letters, alerts that fire or cannot be checked, flags that were rolled back
-        and are still off, and cohorts whose last calculation failed; also, of the last seven days,
-        webhook deliveries that were given up and scheduled changes that failed. Backups of the
-        server concern all of its projects: the last one failed, or is late.
+        and are still off, guarded releases that were rolled back or wait, and cohorts whose last
+        calculation failed; also, of the last seven days, webhook deliveries that were given up and
+        scheduled changes that failed. Backups of the server concern all of its projects: the last
+        one failed, or is late.
         """
         now = request.app.state.now()
         problems = await find_problems(records, request.project.id, now, backups)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 from fanion.activity.model import url_without_path
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.experiments import guarded_releases
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import dead_letters, feature_flags
@@ -24,7 +25,14 @@ SPAN = timedelta(days=7)
 OF_A_KIND_MAX = 20
 
 Kind = Literal[
-    "dead_letters", "webhook", "cohort", "scheduled_change", "rollback", "alert", "backup"
+    "dead_letters",
+    "webhook",
+    "cohort",
+    "scheduled_change",
+    "rollback",
+    "guarded_release",
+    "alert",
+    "backup",
 ]
 
 
@@ -82,6 +90,7 @@ def _find_problems(connection: Connection, project_id: int, since: datetime) -> 
         *_dead_letters(connection, project_id),
         *_alerts(connection, project_id),
         *_rollbacks(connection, project_id),
+        *_guarded_releases(connection, project_id),
         *_scheduled_changes(connection, project_id, since),
         *_webhooks(connection, project_id, since),
         *_cohorts(connection, project_id),
@@ -135,6 +144,33 @@ def _rollbacks(connection: Connection, project_id: int) -> Iterable[Problem]:
     )
     for row in rows:
         yield Problem(kind="rollback", item_id=row.id, name=row.key)
+
+
+def _guarded_releases(connection: Connection, project_id: int) -> Iterable[Problem]:
+    """Yield the last release of each flag that was rolled back, waits, or found harm."""
+    release, flag = guarded_releases.c, feature_flags.c
+    newest = (
+        select(func.max(release.id))
+        .where(release.project_id == project_id)
+        .group_by(release.flag_id)
+    )
+    rows = connection.execute(
+        select(release.flag_id, flag.key, release.state, release.reason, release.updated_at)
+        .join_from(guarded_releases, feature_flags, flag.id == release.flag_id)
+        .where(release.id.in_(newest), flag.deleted.is_(False))
+        .where(release.reason.is_not(None), release.reason != "by_user")
+        .where(release.state != "completed")
+        .order_by(release.id.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(
+            kind="guarded_release",
+            item_id=row.flag_id,
+            name=row.key,
+            detail=f"{row.state}: {row.reason}",
+            at=row.updated_at,
+        )
 
 
 def _scheduled_changes(

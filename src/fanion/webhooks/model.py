@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from fanion.activity.model import ActivityRecord
+from fanion.activity.model import ActivityRecord, Trigger
 from fanion.projects.model import UserSummary
 
 EventType = Literal[
@@ -153,12 +153,18 @@ def event_type_of(entry: ActivityRecord) -> EventType | None:
 
 def _event_verb(entry: ActivityRecord) -> str:
     trigger = entry.author.trigger
-    if trigger is not None and trigger.job_type == "auto_rollback":
+    if trigger is not None and _is_rollback(trigger):
         return "rolled_back"
     is_deleted = any(
         change.field == "deleted" and change.after is True for change in entry.changes or ()
     )
     return "deleted" if is_deleted else entry.activity
+
+
+def _is_rollback(trigger: Trigger) -> bool:
+    if trigger.job_type == "guarded_release":
+        return bool(trigger.payload["state"] == "rolled_back")
+    return trigger.job_type == "auto_rollback"
 
 
 def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] | None) -> bytes:

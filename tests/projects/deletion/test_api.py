@@ -150,6 +150,10 @@ async def fill(tenant: Tenant) -> None:
         holdout_id=holdout["id"],
         saved_metrics_ids=[{"id": saved["id"]}],
     )
+    path = f"/feature_flags/{flag['id']}/"
+    await tenant.api.patch(path, json={"filters": {"groups": [{"rollout_percentage": 0}]}})
+    steps = [{"rollout_percentage": 50, "hold_minutes": 60}]
+    await posted(tenant, f"{path}guarded_release/", steps=steps, metrics=[PURCHASES])
     await posted(
         tenant, "/webhooks/", url="https://hooks.example/x", events=["feature_flag.updated"]
     )

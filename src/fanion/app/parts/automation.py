@@ -9,6 +9,9 @@ from fanion.activity.retention_worker import ActivityRetention
 from fanion.app.services import Services
 from fanion.backup.worker import BackupWorker
 from fanion.events.storage.store import EventStore
+from fanion.experiments.guarded_release.checks_service import ReleaseChecks
+from fanion.experiments.guarded_release.store import ReleaseStore
+from fanion.experiments.guarded_release.worker import GuardedReleaseWorker
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
@@ -32,6 +35,7 @@ class Automation:
 
     scheduler: ScheduledChangeWorker
     rollbacks: RollbackWorker
+    releases: GuardedReleaseWorker
     deliverer: Deliverer
     enrichment: Enrichment
     sweep: BackgroundTask
@@ -47,6 +51,7 @@ class Automation:
             "flag_enrichment": self.enrichment.run,
             "scheduled_changes": self.scheduler.run,
             "rollbacks": self.rollbacks.run,
+            "guarded_releases": self.releases.run,
             "webhooks": self.deliverer.run,
         }
 
@@ -60,10 +65,12 @@ def build_automation(public: Services, events: EventStore, behind: Analysis) -> 
     records, settings, now = public.records, public.context.settings, public.context.now
     project_of, bus = public.flags.projects.by_id, public.flags.bus
     checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
+    releases = ReleaseChecks(ReleaseStore(records), behind, bus)
     sender = Sender(Resolver(), allow_private=settings.webhooks_allow_private)
     return Automation(
         scheduler=ScheduledChangeWorker(ScheduledChangeStore(records), project_of, bus, now),
         rollbacks=RollbackWorker(checks, RollingAverage(behind), project_of, bus, now),
+        releases=GuardedReleaseWorker(releases, project_of, now),
         deliverer=Deliverer(records, sender, public.context.metrics, now, public.context.tracing),
         enrichment=Enrichment(records, events, now),
         sweep=partial(run_sweep, records, now),

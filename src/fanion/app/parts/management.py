@@ -28,6 +28,10 @@ from fanion.events.live.api import LiveEventsApi
 from fanion.events.values_service import PropertyValues
 from fanion.experiments.api import ExperimentsApi, ExperimentStepsApi
 from fanion.experiments.exposure_service import ExposureService
+from fanion.experiments.guarded_release.api import GuardedReleaseApi
+from fanion.experiments.guarded_release.checks_service import ReleaseChecks
+from fanion.experiments.guarded_release.service import GuardedReleases
+from fanion.experiments.guarded_release.store import ReleaseStore
 from fanion.experiments.holdouts.api import HoldoutsApi
 from fanion.experiments.holdouts.service import HoldoutService
 from fanion.experiments.holdouts.store import HoldoutStore
@@ -159,6 +163,7 @@ CONTROLLERS = (
     ExperimentStepsApi,
     HoldoutsApi,
     SavedMetricsApi,
+    GuardedReleaseApi,
     CohortsApi,
     CohortMembersApi,
     CohortMemberChangesApi,
@@ -290,11 +295,13 @@ def _rights_changed(server: Server, user_id: int) -> None:
 
 def _experiment_dependencies(server: Server) -> dict[str, object]:
     records, bus = server.public.records, server.public.flags.bus
-    store = ExperimentStore(records)
+    store, releases = ExperimentStore(records), ReleaseStore(records)
+    checks = ReleaseChecks(releases, server.questions.behind, bus)
     return {
         "experiments": ExperimentService(store, bus),
         "steps": ExperimentSteps(store, bus),
         "exposures": ExposureService(store, server.events, server.questions.cohorts.notify),
+        "releases": GuardedReleases(releases, checks, bus),
         "holdouts": HoldoutService(HoldoutStore(records), bus),
         "saved_metrics": SavedMetricService(SavedMetricStore(records)),
     }

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -127,5 +128,47 @@ experiment_metric_links = Table(
     Column("metadata", Json, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("experiment_id", "saved_metric_id"),
+    sqlite_autoincrement=True,
+)
+
+# Guarded releases of flags. One of a flag is active; those that have ended are its history.
+guarded_releases = Table(
+    "guarded_releases",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("flag_id", ID, ForeignKey("feature_flags.id", ondelete="CASCADE"), nullable=False),
+    Column("condition_index", Integer, nullable=False),
+    # [{rollout_percentage, hold_minutes}]
+    Column("steps", Json, nullable=False),
+    Column("metrics", Json, nullable=False),
+    Column("alpha", Float, nullable=False),
+    Column("minimum_exposures", Integer, nullable=False),
+    Column("on_regression", String(20), nullable=False),
+    Column("on_too_few", String(20), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("reason", String(40), nullable=True),
+    # The index of the current step.
+    Column("step", Integer, nullable=False),
+    # Of the condition set before the release; null for everyone.
+    Column("former_percentage", Float, nullable=True),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("step_started_at", UtcDateTime, nullable=False),
+    Column("held_since", UtcDateTime, nullable=True),
+    Column("checked_at", UtcDateTime, nullable=True),
+    # What the last check said of each metric.
+    Column("harms", Json, nullable=False),
+    # The sums of each passed step, which are not asked again.
+    Column("sums", Json, nullable=False),
+    Column("history", Json, nullable=False),
+    # The time of the next check; null when nothing is left to do. A change moves it, so that the
+    # outcome of a check begun before it is not written.
+    Column("due_at", UtcDateTime, nullable=True),
+    Column("lease_until", UtcDateTime, nullable=True),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "due_at"),
+    Index(None, "flag_id"),
     sqlite_autoincrement=True,
 )

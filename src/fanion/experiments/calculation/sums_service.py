@@ -23,7 +23,7 @@ from fanion.experiments.calculation.exposures_sql import (
 )
 from fanion.experiments.calculation.question import ExposureQuestion, MetricQuestion
 from fanion.experiments.calculation.sums_sql import SumsSql
-from fanion.experiments.calculation.units_sql import MULTIPLE
+from fanion.experiments.calculation.units_sql import MULTIPLE, UnitsSql
 from fanion.insights.calculation.service import Analysis, Calculation
 from fanion.insights.dates.intervals import Intervals, cut_into_intervals
 from fanion.insights.query import InsightQuery
@@ -72,9 +72,15 @@ class ExperimentCalculator:
         return result, calculation.rows_read.number
 
 
-async def calculate_sums(calculation: Calculation, question: MetricQuestion) -> dict[str, Any]:
-    """Return the sums of each variant that has units, by its key."""
-    sql = SumsSql(calculation.context, question, calculation.zone)
+async def calculate_sums(
+    calculation: Calculation, question: MetricQuestion, units: type[UnitsSql] = UnitsSql
+) -> dict[str, Any]:
+    """Return the sums of each variant that has units, by its key.
+
+    Args:
+        units: Says which variant a unit is in.
+    """
+    sql = SumsSql(calculation.context, question, calculation.zone, units)
     rows = await calculation.rows(sql.statement())
     arms = [dict(zip(sql.names, map(_plain, row), strict=True)) for row in rows]
     keys = question.window.variants

@@ -47,14 +47,23 @@ _CAPPED = """
 class SumsSql:
     """The statement of one metric, with the names of its columns.
 
+    Args:
+        units: Says which arm a unit is in.
+
     Attributes:
         names: The name of each column of a row; the first one is the number of the arm.
     """
 
-    def __init__(self, context: SqlContext, question: MetricQuestion, zone: ZoneInfo) -> None:
+    def __init__(
+        self,
+        context: SqlContext,
+        question: MetricQuestion,
+        zone: ZoneInfo,
+        units: type[UnitsSql] = UnitsSql,
+    ) -> None:
         self.compiler = Compiler(context)
         self.question = question
-        sql = UnitsSql(self.compiler, question, question.reach(context.now), context.now)
+        sql = units(self.compiler, question, question.reach(context.now), context.now)
         self.values = ValuesSql(sql, question, zone)
         self._collected = self.values.collected()
         self._units = sql.counted(sql.units(self._collected))

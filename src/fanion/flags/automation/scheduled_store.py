@@ -29,6 +29,7 @@ from fanion.flags.automation.schedule import (
 )
 from fanion.flags.definitions.access_store import access_now
 from fanion.flags.definitions.changes_store import change_flag, record_updated, related_change
+from fanion.flags.definitions.releases_store import require_no_release
 from fanion.flags.definitions.store import StoredFlag, lock_flag
 from fanion.projects.model import Project, UserSummary, user_summary
 from fanion.projects.organizations.store import USER_SUMMARY
@@ -180,6 +181,8 @@ def _create_change(
     if flag is None:
         raise NotFound
     plan = read_plan(data, flag.definition, author.now)
+    if plan.payload["operation"] == "update_rollout_percentage":
+        require_no_release(connection, flag_id, plan.payload.get("condition_index", 0))
     _make_room(connection, project_id, flag_id)
     statement = insert(scheduled_changes).values(
         project_id=project_id,

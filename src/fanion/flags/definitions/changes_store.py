@@ -26,8 +26,9 @@ from fanion.flags.definitions.experiments_store import (
     require_no_running_experiment,
 )
 from fanion.flags.definitions.integrity_store import require_computable
+from fanion.flags.definitions.releases_store import follow_release
 from fanion.flags.definitions.rollback_conditions import is_watched
-from fanion.flags.definitions.store import StoredFlag, columns_of, get_flag
+from fanion.flags.definitions.store import StoredFlag, columns_of, flag_row, get_flag
 from fanion.flags.definitions.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards.flag_usage_template import usage_dashboard
 from fanion.insights.dashboards.store import add_dashboard
@@ -141,7 +142,10 @@ def change_flag(
         author,
         flag_id,
         changed["key"],
-        changed_fields(SCOPE, row, changed, RECORDED_FIELDS),
+        [
+            *changed_fields(SCOPE, row, changed, RECORDED_FIELDS),
+            *follow_release(connection, author, row, flag_row(changed)),
+        ],
     )
     move_flag_version(connection, project_id)
     if alone:

@@ -29,6 +29,7 @@ from fanion.db.schema.experiments import (
     experiment_holdouts,
     experiment_saved_metrics,
     experiments,
+    guarded_releases,
 )
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys, waiting_identities
 from fanion.db.schema.insights import (
@@ -79,6 +80,7 @@ EMPTIED: Final[tuple[Table, ...]] = (
     experiments,
     experiment_holdouts,
     experiment_saved_metrics,
+    guarded_releases,
     feature_flags,
     flag_evaluations,
     waiting_identities,

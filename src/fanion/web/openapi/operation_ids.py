@@ -48,6 +48,15 @@ _IDS: Mapping[str, str] = {
     "get /api/projects/{}/events/stream/": "streamEvents",
     "get /api/projects/{}/feature_flags/changes/stream/": "streamFlagChanges",
     **{
+        f"post /api/projects/{{}}/feature_flags/{{}}/guarded_release/{step}/": (
+            f"{step}GuardedRelease"
+        )
+        for step in ("cancel", "check", "complete", "pause", "resume")
+    },
+    "get /api/projects/{}/feature_flags/{}/guarded_release/": "getGuardedRelease",
+    "patch /api/projects/{}/feature_flags/{}/guarded_release/": "updateGuardedRelease",
+    "post /api/projects/{}/feature_flags/{}/guarded_release/": "startGuardedRelease",
+    **{
         f"post /api/projects/{{}}/experiments/{{}}/{step}/": f"{name}Experiment"
         for step, name in {
             "archive": "archive",

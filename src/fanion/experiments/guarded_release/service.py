@@ -1,0 +1,265 @@
+"""Guarded releases as people start, change and end them, each in one transaction.
+
+Source: experiments.md section 5b.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+from sqlalchemy import Connection
+
+from fanion.activity.model import Author
+from fanion.errors import Invalid, NotFound
+from fanion.experiments.guarded_release.checks_service import ReleaseChecks, set_percentage
+from fanion.experiments.guarded_release.model import METRICS_MAX, STEPS_MAX, Release, Step
+from fanion.experiments.guarded_release.question import conditions_of
+from fanion.experiments.guarded_release.schemas import (
+    NewRelease,
+    ReleaseChanges,
+    check_steps,
+    without_results,
+)
+from fanion.experiments.guarded_release.store import (
+    ReleaseStore,
+    insert_release,
+    newest_release,
+    next_check,
+    record_act,
+    require_no_scheduled_rollout,
+    with_act,
+    write_release,
+)
+from fanion.experiments.metric_documents import read_metrics
+from fanion.flags.definitions.model import FlagAccess
+from fanion.flags.definitions.releases_store import percentage_of
+from fanion.flags.definitions.store import StoredFlag, lock_flag
+from fanion.flags.engine.definition import DEVICE_ID, FlagRow, grouped_filters, parse_rules
+from fanion.projects.model import Project
+from fanion.rest.validation import given_fields
+from fanion.runtime.change_bus import ChangeBus, Topic
+
+_Step = Callable[[Connection, Author, StoredFlag, Release], Release]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedReleases:
+    """The guarded releases of flags.
+
+    Every call raises NotFound for an unknown flag or a flag without a release, and PermissionDenied
+    if the caller may not edit the flag.
+    """
+
+    store: ReleaseStore
+    checks: ReleaseChecks
+    bus: ChangeBus
+
+    async def start(
+        self, author: Author, access: FlagAccess, flag_id: int, data: NewRelease
+    ) -> Release:
+        """Start a release, and set the percentage of its first step.
+
+        Raises:
+            Invalid: The flag or the release cannot be used.
+        """
+
+        def start(connection: Connection) -> Release:
+            flag = _lock(connection, author, access, flag_id)
+            return _start(connection, author, flag, data)
+
+        return await self._write(author, start)
+
+    async def change(
+        self, author: Author, access: FlagAccess, flag_id: int, data: ReleaseChanges
+    ) -> Release:
+        """Change a release that has not ended; its metrics and passed steps are fixed.
+
+        Raises:
+            Invalid: It has ended, or changes what is fixed.
+        """
+        sent = given_fields(data)
+
+        def change(
+            connection: Connection, author: Author, flag: StoredFlag, release: Release
+        ) -> Release:
+            return _change(connection, author, flag, release, sent)
+
+        return await self._step(author, access, flag_id, change)
+
+    async def pause(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+        """Leave a release where it is, without checks."""
+        return await self._step(author, access, flag_id, _pause)
+
+    async def resume(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+        """Begin the current step of a paused release again."""
+        return await self._step(author, access, flag_id, _resume)
+
+    async def complete(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+        """Set the percentage of the last step at once, and end the release."""
+        return await self._step(author, access, flag_id, _complete)
+
+    async def cancel(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+        """End a release; the percentage stays as it is."""
+        return await self._step(author, access, flag_id, _cancel)
+
+    async def check(self, project: Project, flag_id: int, now: datetime) -> Release:
+        """Check a release now, and act on what is found.
+
+        Raises:
+            Invalid: The release is paused or has ended.
+        """
+        release = await self.store.get_newest(project.id, flag_id)
+        if release.due_at is None:
+            raise Invalid("This guarded release is not running.")
+        await self.checks.check_now(project, release, now)
+        return await self.store.get_newest(project.id, flag_id)
+
+    async def _step(self, author: Author, access: FlagAccess, flag_id: int, step: _Step) -> Release:
+        def take(connection: Connection) -> Release:
+            flag = _lock(connection, author, access, flag_id)
+            release = newest_release(connection, author.project_id, flag_id, for_update=True)
+            if not release.is_active:
+                raise Invalid("This guarded release has ended.")
+            return step(connection, author, flag, release)
+
+        return await self._write(author, take)
+
+    async def _write(self, author: Author, work: Callable[[Connection], Release]) -> Release:
+        async with self.store.records.write() as connection:
+            release = await connection.run_sync(work)
+        self.bus.publish(Topic.FLAGS, author.project_id)
+        return release
+
+
+def _lock(connection: Connection, author: Author, access: FlagAccess, flag_id: int) -> StoredFlag:
+    flag = lock_flag(connection, author.project_id, flag_id)
+    if flag is None:
+        raise NotFound
+    access.require_edit(flag_id, flag.creator_id)
+    return flag
+
+
+def _start(connection: Connection, author: Author, flag: StoredFlag, data: NewRelease) -> Release:
+    row = flag.definition
+    _require_usable(row, data.condition_index)
+    former = percentage_of(row, data.condition_index)
+    _require_count("steps", len(data.steps), STEPS_MAX)
+    _require_count("metrics", len(data.metrics), METRICS_MAX)
+    check_steps(data.steps, 100 if former is None else former)
+    require_no_scheduled_rollout(connection, row.id, data.condition_index)
+    metrics = [without_results(metric) for metric in data.metrics]
+    values = {
+        **structs.asdict(data),
+        "flag_id": row.id,
+        "metrics": read_metrics(metrics, [], "metrics", are_guardrails=True),
+        "former_percentage": former,
+    }
+    release = insert_release(connection, author, flag, values)
+    values = with_act(release, author.now, "completed" if _is_over(release) else "running")
+    values["due_at"] = next_check(values, release, author.now)
+    release = write_release(connection, author, release, values)
+    record_act(connection, author, flag, None, values)
+    set_percentage(connection, author, flag, release, release.rollout_percentage)
+    return release
+
+
+def _is_over(release: Release) -> bool:
+    return release.is_last_step and release.steps[-1].hold_minutes is None
+
+
+def _require_count(name: str, number: int, most: int) -> None:
+    if not 1 <= number <= most:
+        raise Invalid(f"There must be 1 to {most} {name}, not {number}.", attr=name)
+
+
+def _require_usable(flag: FlagRow, condition_index: int) -> None:
+    """Raise Invalid unless a release can compare people inside and outside of the rollout."""
+    if flag.deleted or not flag.active:
+        raise Invalid("The feature flag must be active.")
+    if flag.ensure_experience_continuity or flag.bucketing_identifier == DEVICE_ID:
+        raise Invalid(
+            "A guarded release needs a flag that hashes the distinct id: without "
+            "ensure_experience_continuity, and not by device."
+        )
+    try:
+        rules = parse_rules(grouped_filters(flag))
+    except ValueError as error:
+        raise Invalid(f"The feature flag cannot be computed: {error}.") from None
+    conditions_of(rules, condition_index)
+
+
+def _change(
+    connection: Connection,
+    author: Author,
+    flag: StoredFlag,
+    release: Release,
+    sent: Mapping[str, Any],
+) -> Release:
+    values = dict(sent)
+    if "metrics" in values:
+        metrics = [without_results(metric) for metric in values.pop("metrics")]
+        if metrics != release.metrics:
+            raise Invalid("The metrics of a guarded release are fixed.", attr="metrics")
+    if values.pop("condition_index", release.condition_index) != release.condition_index:
+        raise Invalid("The condition set is fixed.", attr="condition_index")
+    if "steps" in values:
+        _require_count("steps", len(values["steps"]), STEPS_MAX)
+        _require_passed(release, values["steps"])
+        check_steps(values["steps"], release.former_percentage or 0)
+    changed = structs.replace(release, **values)
+    state = {"state": release.state, "step": release.step}
+    due_at = next_check(state, changed, author.now) if release.due_at is not None else None
+    after = write_release(connection, author, release, {**values, "due_at": due_at})
+    record_act(connection, author, flag, release, {**state, "reason": release.reason})
+    return after
+
+
+def _require_passed(release: Release, steps: list[Step]) -> None:
+    """Raise Invalid unless the steps begin with the passed ones and the current percentage."""
+    passed = release.step
+    same = steps[:passed] == release.steps[:passed] and len(steps) > passed
+    if not same or steps[passed].rollout_percentage != release.rollout_percentage:
+        raise Invalid(
+            "Passed steps and the percentage of the current step are fixed.", attr="steps"
+        )
+
+
+def _pause(connection: Connection, author: Author, flag: StoredFlag, release: Release) -> Release:
+    if release.state == "paused":
+        raise Invalid("This guarded release is already paused.")
+    values = with_act(release, author.now, "paused", reason="by_user")
+    record_act(connection, author, flag, release, values)
+    return write_release(connection, author, release, {**values, "due_at": None})
+
+
+def _resume(connection: Connection, author: Author, flag: StoredFlag, release: Release) -> Release:
+    if release.state != "paused":
+        raise Invalid("This guarded release is not paused.")
+    _require_usable(flag.definition, release.condition_index)
+    values = with_act(release, author.now, "running")
+    values |= {"step_started_at": author.now, "held_since": None}
+    values["due_at"] = next_check(values, release, author.now)
+    record_act(connection, author, flag, release, values)
+    after = write_release(connection, author, release, values)
+    set_percentage(connection, author, flag, after, after.rollout_percentage)
+    return after
+
+
+def _complete(
+    connection: Connection, author: Author, flag: StoredFlag, release: Release
+) -> Release:
+    values = with_act(release, author.now, "completed", step=len(release.steps) - 1)
+    record_act(connection, author, flag, release, values)
+    after = write_release(
+        connection, author, release, {**values, "due_at": None, "step_started_at": author.now}
+    )
+    set_percentage(connection, author, flag, after, after.rollout_percentage)
+    return after
+
+
+def _cancel(connection: Connection, author: Author, flag: StoredFlag, release: Release) -> Release:
+    values = with_act(release, author.now, "cancelled", reason="by_user")
+    record_act(connection, author, flag, release, values)
+    return write_release(connection, author, release, {**values, "due_at": None})
