@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 from fanion.cohorts.model import DESCRIPTION_CHARS_MAX, PlainCohort
 from fanion.events.definitions.model import PlainEventDefinition
 from fanion.events.definitions.properties import PlainPropertyDefinition, PropertyType
+from fanion.experiments.model import PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
@@ -28,7 +29,12 @@ FORMAT = "fanion-project"
 VERSION = 1
 ACCOUNT_FILTERS = "test_account_filters"
 # Left out when empty, because earlier versions refuse names that they do not know.
-_LEFT_OUT = frozenset({"alerts", ACCOUNT_FILTERS})
+_LEFT_OUT = frozenset(
+    {
+        *("alerts", "experiment_holdouts", "experiment_saved_metrics", "experiments"),
+        ACCOUNT_FILTERS,
+    }
+)
 # Enough for three million distinct ids of cohort members. Decoding takes up to eight times as much
 # memory.
 DOCUMENT_BYTES_MAX = 128 * 1024**2
@@ -183,6 +189,62 @@ class FlagEntry(PlainFlag, frozen=True, kw_only=True, forbid_unknown_fields=True
     roles: list[str] = field(default_factory=list)
 
 
+class HoldoutEntry(DocumentEntry, frozen=True, kw_only=True):
+    """A holdout of experiments.
+
+    Attributes:
+        key: Unique in the document.
+        filters: Without the variant, which names the holdout of an installation.
+    """
+
+    key: Annotated[str, Meta(min_length=1)]
+    name: Name
+    description: str | None = None
+    filters: list[dict[str, Any]]
+
+
+class SavedMetricEntry(DocumentEntry, frozen=True, kw_only=True):
+    """A metric that several experiments share.
+
+    Attributes:
+        key: Unique in the document.
+    """
+
+    key: Annotated[str, Meta(min_length=1)]
+    name: Name
+    description: str | None = None
+    query: dict[str, Any]
+    tags: list[str] = field(default_factory=list)
+
+
+class MetricLinkEntry(DocumentEntry, frozen=True, kw_only=True):
+    """A saved metric of an experiment.
+
+    Attributes:
+        saved_metric: The key of the saved metric.
+    """
+
+    saved_metric: str
+    metadata: dict[str, Any]
+
+
+class ExperimentEntry(PlainExperiment, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An experiment.
+
+    Attributes:
+        key: Unique in the document.
+        feature_flag_key: The key of a flag of the document.
+        holdout: The key of the holdout.
+    """
+
+    key: Annotated[str, Meta(min_length=1)]
+    name: Name
+    start_date: Time | None = None
+    end_date: Time | None = None
+    holdout: str | None = None
+    saved_metrics: list[MetricLinkEntry] = field(default_factory=list)
+
+
 class Document(Struct, frozen=True, kw_only=True):
     """The parts of a project, every list in the order in which its entries are imported.
 
@@ -200,6 +262,9 @@ class Document(Struct, frozen=True, kw_only=True):
     alerts: list[AlertEntry] = []
     roles: list[RoleEntry] = []
     flags: list[FlagEntry] = []
+    experiment_holdouts: list[HoldoutEntry] = []
+    experiment_saved_metrics: list[SavedMetricEntry] = []
+    experiments: list[ExperimentEntry] = []
     test_account_filters: list[dict[str, Any]] = []
 
 
@@ -215,6 +280,9 @@ SECTIONS: Mapping[str, tuple[type[Struct], str, str]] = {
     "alerts": (AlertEntry, "alert", "key"),
     "roles": (RoleEntry, "role", "name"),
     "flags": (FlagEntry, "flag", "key"),
+    "experiment_holdouts": (HoldoutEntry, "holdout", "key"),
+    "experiment_saved_metrics": (SavedMetricEntry, "saved metric", "key"),
+    "experiments": (ExperimentEntry, "experiment", "key"),
 }
 
 

@@ -5,12 +5,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from fanion.cohorts.members.store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.events import event_marks, event_properties, property_definitions
+from fanion.db.schema.experiments import (
+    experiment_holdouts,
+    experiment_metric_links,
+    experiment_saved_metrics,
+    experiments,
+)
 from fanion.db.schema.insights import alerts, dashboard_tiles, dashboards, insights
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import (
@@ -22,6 +29,7 @@ from fanion.db.schema.tables import (
 )
 from fanion.events.definitions.model import PlainEventDefinition
 from fanion.events.definitions.properties import PropertyType
+from fanion.experiments.model import Phase, PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
@@ -38,15 +46,18 @@ from fanion.transfer.snapshot import (
     SnapshotAlert,
     SnapshotCohort,
     SnapshotDashboard,
+    SnapshotExperiment,
     SnapshotFlag,
+    SnapshotHoldout,
     SnapshotInsight,
+    SnapshotSavedMetric,
     SnapshotTile,
     Stored,
     document_of,
 )
 
 _cohort, _flag, _tile, _insight = cohorts.c, feature_flags.c, dashboard_tiles.c, insights.c
-_alert = alerts.c
+_alert, _experiment = alerts.c, experiments.c
 _dashboard, _member, _link = dashboards.c, cohort_people.c, person_distinct_ids.c
 _event, _mark, _property = event_definitions.c, event_marks.c, property_definitions.c
 
@@ -119,6 +130,9 @@ def read_project(
         alerts=counted(_alerts(connection, project_id)),
         roles=counted(_roles(connection, organization_id)),
         flags=counted(_flags(connection, project_id)),
+        holdouts=counted(_holdouts(connection, project_id)),
+        saved_metrics=counted(_saved_metrics(connection, project_id)),
+        experiments=counted(_experiments(connection, project_id)),
         usage_dashboards=_usage_dashboards(connection, project_id),
         test_account_filters=_account_filters(connection, project_id),
     )
@@ -136,6 +150,9 @@ def _row_count(connection: Connection, project: Project) -> int:
         _alert.project_id == project.id,
         roles.c.organization_id == project.organization_id,
         (_flag.project_id == project.id) & _flag.deleted.is_(False),
+        experiment_holdouts.c.project_id == project.id,
+        experiment_saved_metrics.c.project_id == project.id,
+        (_experiment.project_id == project.id) & _experiment.deleted.is_(False),
     )
     counts = [select(func.count()).where(condition) for condition in conditions]
     members = select(func.count()).select_from(_member_rows(project.id).subquery())
@@ -253,6 +270,50 @@ def _alerts(connection: Connection, project_id: int) -> list[SnapshotAlert]:
         select(*columns).where(_alert.project_id == project_id).order_by(_alert.id)
     )
     return [SnapshotAlert(**row._asdict()) for row in rows]
+
+
+def _holdouts(connection: Connection, project_id: int) -> list[SnapshotHoldout]:
+    holdout = experiment_holdouts.c
+    columns = (holdout[name] for name in SnapshotHoldout.__struct_fields__)
+    rows = connection.execute(
+        select(*columns).where(holdout.project_id == project_id).order_by(holdout.id)
+    )
+    return [SnapshotHoldout(**row._asdict()) for row in rows]
+
+
+def _saved_metrics(connection: Connection, project_id: int) -> list[SnapshotSavedMetric]:
+    metric = experiment_saved_metrics.c
+    columns = (metric[name] for name in SnapshotSavedMetric.__struct_fields__)
+    rows = connection.execute(
+        select(*columns).where(metric.project_id == project_id).order_by(metric.id)
+    )
+    return [SnapshotSavedMetric(**row._asdict()) for row in rows]
+
+
+def _experiments(connection: Connection, project_id: int) -> list[SnapshotExperiment]:
+    live = (_experiment.project_id == project_id, _experiment.deleted.is_(False))
+    link = experiment_metric_links.c
+    links: dict[int, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    for experiment_id, metric_id, metadata in connection.execute(
+        select(link.experiment_id, link.saved_metric_id, link.metadata)
+        .join(experiments, _experiment.id == link.experiment_id)
+        .where(*live)
+        .order_by(link.id)
+    ):
+        links[experiment_id].append((metric_id, metadata))
+    rows = connection.execute(select(experiments).where(*live).order_by(_experiment.id))
+    return [
+        SnapshotExperiment(
+            **{
+                **shared_fields(row, PlainExperiment),
+                "phases": msgspec.convert(row.phases, list[Phase]),
+            },
+            id=row.id,
+            holdout_id=row.holdout_id,
+            links=links[row.id],
+        )
+        for row in rows
+    ]
 
 
 def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
 from fanion.cohorts.model import PlainCohort
+from fanion.experiments.model import PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.insights.alerts.model import PlainAlert
 from fanion.insights.dashboards.model import PlainDashboard
@@ -18,14 +21,23 @@ from fanion.transfer.document import (
     DashboardEntry,
     Document,
     EventDefinitionEntry,
+    ExperimentEntry,
     FlagEntry,
     GroupTypeEntry,
+    HoldoutEntry,
     InsightEntry,
+    MetricLinkEntry,
     PropertyDefinitionEntry,
     RoleEntry,
+    SavedMetricEntry,
     TileEntry,
 )
 from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
+
+# Fields of an experiment whose conditions may name cohorts.
+FIELDS_WITH_CONDITIONS = (
+    *("metrics", "metrics_secondary", "guardrail_metrics", "exposure_criteria"),
+)
 
 
 class SnapshotFlag(PlainFlag, frozen=True, kw_only=True):
@@ -69,6 +81,33 @@ class SnapshotAlert(PlainAlert, frozen=True, kw_only=True):
     insight_id: int
 
 
+class SnapshotHoldout(Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    description: str | None
+    filters: Sequence[Mapping[str, Any]]
+
+
+class SnapshotSavedMetric(Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    description: str | None
+    query: dict[str, Any]
+    tags: Sequence[str]
+
+
+class SnapshotExperiment(PlainExperiment, frozen=True, kw_only=True):
+    """A stored experiment.
+
+    Attributes:
+        links: The id and the metadata of each saved metric.
+    """
+
+    id: int
+    holdout_id: int | None
+    links: Sequence[tuple[int, dict[str, Any]]] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stored:
     """The definitions of a project.
@@ -92,6 +131,9 @@ class Stored:
     alerts: Sequence[SnapshotAlert] = ()
     roles: Sequence[RoleEntry] = ()
     flags: Sequence[SnapshotFlag] = ()
+    holdouts: Sequence[SnapshotHoldout] = ()
+    saved_metrics: Sequence[SnapshotSavedMetric] = ()
+    experiments: Sequence[SnapshotExperiment] = ()
     usage_dashboards: Collection[int] = ()
     test_account_filters: Sequence[Mapping[str, Any]] = ()
 
@@ -151,6 +193,7 @@ def document_of(stored: Stored) -> Document:
     """
     keys = keys_of(stored)
     names = names_of(stored, keys)
+    experiments = experiment_entries(stored, names)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
     insights = _insights(stored, names)
     account_filters = replace_ids(list(stored.test_account_filters), names)
@@ -173,6 +216,9 @@ def document_of(stored: Stored) -> Document:
         alerts=_alerts(stored, insights),
         roles=sorted(stored.roles, key=lambda role: role.name.casefold()),
         flags=sorted(flags, key=lambda flag: flag.key),
+        experiment_holdouts=list(holdout_entries(stored).values()),
+        experiment_saved_metrics=list(saved_metric_entries(stored, names).values()),
+        experiments=experiments,
         test_account_filters=account_filters,
     )
 
@@ -189,6 +235,7 @@ def unknown_cohorts(stored: Stored) -> set[int]:
     for dashboard in stored.own_dashboards:
         replace_ids(dashboard.filters, names)
     replace_ids(list(stored.test_account_filters), names)
+    experiment_entries(stored, names)
     for cohort in stored.cohorts:
         replace_ids([cohort.filters, cohort.groups], names)
     return set(names.missing)
@@ -279,6 +326,73 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
 def missing_cohort(key: str) -> CohortEntry:
     """Return a deleted cohort instead of one that does not exist: it has no members either."""
     return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
+
+
+def holdout_entries(stored: Stored) -> dict[int, HoldoutEntry]:
+    """Return the holdouts by id."""
+    keys = unique_keys((holdout.id, holdout.name) for holdout in stored.holdouts)
+    return {
+        holdout.id: HoldoutEntry(
+            key=keys[holdout.id],
+            name=holdout.name,
+            description=holdout.description,
+            filters=[
+                {name: value for name, value in group.items() if name != "variant"}
+                for group in holdout.filters
+            ],
+        )
+        for holdout in stored.holdouts
+    }
+
+
+def saved_metric_entries(stored: Stored, names: Names) -> dict[int, SavedMetricEntry]:
+    """Return the saved metrics of experiments by id."""
+    keys = unique_keys((metric.id, metric.name) for metric in stored.saved_metrics)
+    return {
+        metric.id: SavedMetricEntry(
+            key=keys[metric.id],
+            name=metric.name,
+            description=metric.description,
+            query=replace_ids(metric.query, names),
+            tags=list(metric.tags),
+        )
+        for metric in stored.saved_metrics
+    }
+
+
+def experiment_entries(stored: Stored, names: Names) -> list[ExperimentEntry]:
+    """Return the experiments whose flags are exported, oldest first."""
+    flags = {flag.key for flag in stored.flags}
+    kept = [each for each in stored.experiments if each.feature_flag_key in flags]
+    keys = unique_keys((each.id, each.name) for each in kept)
+    holdouts, metrics = holdout_entries(stored), saved_metric_entries(stored, names)
+    return [
+        experiment_entry(experiment, keys[experiment.id], holdouts, metrics, names)
+        for experiment in kept
+    ]
+
+
+def experiment_entry(
+    experiment: SnapshotExperiment,
+    key: str,
+    holdouts: Mapping[int, HoldoutEntry],
+    metrics: Mapping[int, SavedMetricEntry],
+    names: Names,
+) -> ExperimentEntry:
+    replaced = {
+        name: replace_ids(getattr(experiment, name), names) for name in FIELDS_WITH_CONDITIONS
+    }
+    holdout = None if experiment.holdout_id is None else holdouts.get(experiment.holdout_id)
+    return ExperimentEntry(
+        **(shared_fields(experiment, PlainExperiment) | replaced),
+        key=key,
+        holdout=None if holdout is None else holdout.key,
+        saved_metrics=[
+            MetricLinkEntry(saved_metric=metrics[metric_id].key, metadata=metadata)
+            for metric_id, metadata in experiment.links
+            if metric_id in metrics
+        ],
+    )
 
 
 def alert_entry(alert: SnapshotAlert, key: str, short_id: str) -> AlertEntry:

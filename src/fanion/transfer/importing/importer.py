@@ -24,6 +24,7 @@ from fanion.transfer.importing.definitions import (
     import_event_definitions,
     import_property_definitions,
 )
+from fanion.transfer.importing.experiments import import_experiments
 from fanion.transfer.importing.flags import import_flags, import_roles
 from fanion.transfer.importing.insights import import_alerts, import_dashboards, import_insights
 from fanion.transfer.importing.target import ImportTarget, matched_keys
@@ -139,6 +140,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     import_alerts(target)
     import_roles(target)
     import_flags(target)
+    import_experiments(target)
     _require_answers(target, {flag.key for flag in stored.flags if flag.active} - broken.keys())
 
 

@@ -32,6 +32,7 @@ class ImportTarget:
         group_types: Indexes by name.
         dashboards: Ids by key.
         insights: Ids by short id.
+        holdouts: Ids by key, like those of saved metrics.
     """
 
     connection: Connection
@@ -46,6 +47,8 @@ class ImportTarget:
     group_types: dict[str, int] = field(default_factory=dict)
     dashboards: dict[str, int] = field(default_factory=dict)
     insights: dict[str, int] = field(default_factory=dict)
+    holdouts: dict[str, int] = field(default_factory=dict)
+    saved_metrics: dict[str, int] = field(default_factory=dict)
 
     @property
     def project_id(self) -> int:

@@ -11,6 +11,8 @@ from msgspec import structs
 from fanion.cohorts.criteria.definition import check_filters as check_cohort_filters
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
+from fanion.experiments.holdouts.schemas import read_filters
+from fanion.experiments.model import require_end_after_start
 from fanion.flags.definitions.rollback_conditions import check_conditions
 from fanion.flags.definitions.validation.filters import check_filters
 from fanion.flags.definitions.validation.parts import same_json
@@ -35,7 +37,9 @@ from fanion.transfer.document import (
     DashboardEntry,
     Document,
     EventDefinitionEntry,
+    ExperimentEntry,
     FlagEntry,
+    HoldoutEntry,
     InsightEntry,
     label_of,
     schema_fault,
@@ -169,7 +173,21 @@ def find_faults(
         if flag.key in flag_loops:
             text = "filters: flags cannot depend on each other in a loop"
             yield Fault("flags", index, f"{label_of('flags', flag)}: {text}")
+    yield from _experiment_faults(document)
     yield from _account_filter_faults(document.test_account_filters, ids)
+
+
+def _experiment_faults(document: Document) -> Iterator[Fault]:
+    for index, holdout in enumerate(document.experiment_holdouts):
+        yield from _entry_fault("experiment_holdouts", index, holdout, _check_holdout)
+    check = partial(
+        _check_experiment,
+        flags={flag.key for flag in document.flags},
+        holdouts={entry.key for entry in document.experiment_holdouts},
+        metrics={entry.key for entry in document.experiment_saved_metrics},
+    )
+    for index, experiment in enumerate(document.experiments):
+        yield from _entry_fault("experiments", index, experiment, check)
 
 
 def without_faults(document: Document, report: Report) -> Document:
@@ -402,6 +420,30 @@ def _check_dashboard(
             raise ValueError(f"tiles: insight {short_id!r} is not in the document")
         if short_ids.count(short_id) > 1:
             raise ValueError(f"tiles: insight {short_id!r} can only be placed once")
+
+
+def _check_holdout(holdout: HoldoutEntry) -> None:
+    read_filters(holdout.filters)
+
+
+def _check_experiment(
+    experiment: ExperimentEntry, flags: set[str], holdouts: set[str], metrics: set[str]
+) -> None:
+    """Raise ValueError if the experiment refers to what is not in the document.
+
+    Metrics that cannot be calculated are kept, and say so where they are shown.
+    """
+    if experiment.feature_flag_key not in flags:
+        raise ValueError(
+            f"feature_flag_key: flag {experiment.feature_flag_key!r} is not in the document"
+        )
+    if experiment.holdout is not None and experiment.holdout not in holdouts:
+        raise ValueError(f"holdout: holdout {experiment.holdout!r} is not in the document")
+    for link in experiment.saved_metrics:
+        if link.saved_metric not in metrics:
+            name = link.saved_metric
+            raise ValueError(f"saved_metrics: saved metric {name!r} is not in the document")
+    require_end_after_start(experiment.start_date, experiment.end_date)
 
 
 def _check_alert(alert: AlertEntry, insights: set[str]) -> None:

@@ -7,6 +7,14 @@ from typing import Any
 from fanion.transfer.document import ACCOUNT_FILTERS, Document, RoleEntry
 from fanion.transfer.importing.validation import normalised, without_faults
 from fanion.transfer.posthog.client import Source, SourceError, SourceStatusError
+from fanion.transfer.posthog.experiment_schemas import (
+    PosthogExperiment,
+    PosthogHoldout,
+    PosthogSavedMetric,
+    stored_experiment,
+    stored_holdout,
+    stored_saved_metric,
+)
 from fanion.transfer.posthog.schemas import (
     PosthogAccess,
     PosthogCohort,
@@ -32,7 +40,10 @@ from fanion.transfer.posthog.schemas import (
 from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
     SnapshotCohort,
+    SnapshotExperiment,
     SnapshotFlag,
+    SnapshotHoldout,
+    SnapshotSavedMetric,
     Stored,
     document_of,
     unknown_cohorts,
@@ -85,6 +96,9 @@ class _SourceReader:
             cohorts=await self._cohorts(),
             insights=await self._insights(),
             roles=await self._roles(project),
+            holdouts=await self._holdouts(),
+            saved_metrics=await self._saved_metrics(),
+            experiments=await self._experiments(),
             usage_dashboards={flag.usage_dashboard for flag in flags if flag.usage_dashboard},
             test_account_filters=_account_filters(project),
         )
@@ -126,6 +140,23 @@ class _SourceReader:
             if not insight.deleted:
                 insights.append(stored_insight(insight))
         return insights
+
+    async def _holdouts(self) -> list[SnapshotHoldout]:
+        rows = await self._project_list("/experiment_holdouts/")
+        holdouts = read_each(PosthogHoldout, "holdout", rows, self.report)
+        return sorted(map(stored_holdout, holdouts), key=lambda holdout: holdout.id)
+
+    async def _saved_metrics(self) -> list[SnapshotSavedMetric]:
+        rows = await self._project_list("/experiment_saved_metrics/")
+        metrics = read_each(PosthogSavedMetric, "saved metric", rows, self.report)
+        return sorted(map(stored_saved_metric, metrics), key=lambda metric: metric.id)
+
+    async def _experiments(self) -> list[SnapshotExperiment]:
+        """Return the experiments, oldest first; the source lists the newest first."""
+        rows = await self._project_list("/experiments/")
+        experiments = read_each(PosthogExperiment, "experiment", rows, self.report)
+        live = [experiment for experiment in experiments if not experiment.deleted]
+        return sorted(map(stored_experiment, live), key=lambda experiment: experiment.id)
 
     async def _read_dashboards(self) -> None:
         """Read each dashboard by itself, because lists do not contain the tiles."""
