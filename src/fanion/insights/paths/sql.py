@@ -3,6 +3,11 @@
 Each actor has one array of events, ordered by time. It is split into paths, and each path is cut to
 its steps. Lambdas never name an array of the row, since it would be copied for each element.
 
+An event is one number: its time, its uuid, which orders events with equal times, and a hash of its
+name, because texts take three times as long. Edges get their names when they have been counted. Of
+a million names two have one hash in one of 10^7 questions, whatever the names are: each question
+has its own hash.
+
 Source: insights.md, sections 9 and 17.
 """
 
@@ -20,25 +25,48 @@ NAME_CHARS_MAX: Final = 2_000
 GAP_US: Final = 30 * 60 * 1_000_000
 # Stands between both ends of a path that is longer than what is shown, as in PostHog.
 BETWEEN: Final = "..."
+_PAGE: Final = "event = '$pageview'"
+_SCREEN: Final = "event = '$screen'"
+# The names of an event if it is a page, a screen, and any other event.
+_CLEANED: Final = ("page_name", "screen_name", "other_name")
 
-# Grouped by stored person. The uuid orders events with equal times.
+# Grouped by stored person.
 FOUND = """
-  WITH {cleaned} AS cleaned, {grouped} AS name
+  WITH {cleaned}, {number} AS name
   SELECT {who} AS who,
-         groupArray((toUnixTimestamp64Micro(timestamp), UUIDToNum(uuid), name)) AS happened
+         groupArray(bitShiftLeft(toUInt256(toUnixTimestamp64Micro(timestamp) + {zero}), 192)
+                    + bitShiftLeft(toUInt256(toUInt128(uuid)), 64) + name) AS happened
     FROM events
-   WHERE {where}{kept}
+   WHERE {where}
 GROUP BY who
 """
+# Added to times, which may be before 1970.
+_ZERO: Final = 2**62
+
+# The hashes of the names, and the names. They may be of more events than those of the question.
+NAMES = """(
+  SELECT (groupArray(number), groupArray(name))
+    FROM (SELECT {number} AS number, any(text) AS name
+            FROM (SELECT {between} AS text{names})
+        GROUP BY number))"""
+NAMES_OF_EVENTS = """
+             UNION ALL
+                  SELECT {name} AS text
+                    FROM (SELECT {cleaned} AS cleaned
+                            FROM events
+                           WHERE {where})
+                GROUP BY text"""
 
 # A path ends where GAP_US or more lie between two events. Of equal names in a row the last stays.
 PATHS = """
   SELECT actor, {path} AS {name}
-    FROM (SELECT actor, arraySort(groupArrayArray(happened)) AS sorted
+    FROM (SELECT actor, arraySort(groupArrayArray(happened)) AS sorted,
+                 arrayMap(one -> toInt64(bitShiftRight(one, 192)), sorted) AS at,
+                 arrayMap(one -> toUInt64(one), sorted) AS names
             FROM ({resolved})
         GROUP BY actor)
-         ARRAY JOIN arraySplit((one, gap) -> gap >= {gap}, arrayZip(sorted.1, sorted.3),
-                               arrayDifference(sorted.1)) AS whole
+         ARRAY JOIN arraySplit((one, gap) -> gap >= {gap}, arrayZip(at, names),
+                               arrayDifference(at)) AS whole
 """
 PATH = """arrayFilter((one, is_last) -> is_last, whole,
                      arrayPushBack(arrayMap((name, next) -> name != next,
@@ -57,12 +85,17 @@ STEPS = """
 """
 
 EDGES = """
-  SELECT step, source, target, is_last, count() AS paths, avg(waited) / 1000 AS mean_ms,
+  SELECT step, source, target, is_last, paths, mean_ms,
          is_last = 0 {weights} AS is_wanted,
          row_number() OVER (ORDER BY is_wanted DESC, paths DESC,
                                      concat(toString(step), '_', source), target) AS place
-    FROM ({steps})
-GROUP BY step, source, target, is_last
+    FROM (SELECT step, is_last, paths, mean_ms, {names} AS names,
+                 transform(from_name, names.1, names.2, '') AS source,
+                 if(is_last, '', transform(to_name, names.1, names.2, '')) AS target
+            FROM (SELECT step, source AS from_name, target AS to_name, is_last, count() AS paths,
+                         avg(waited) / 1000 AS mean_ms
+                    FROM ({steps})
+                GROUP BY step, from_name, to_name, is_last))
 """
 
 # The largest edges, and all steps that they join, with the paths that reached and ended there.
@@ -135,7 +168,11 @@ def paths_statement(paths_range: PathsRange) -> Statement:
         for comparison, bound in bounds
         if bound is not None
     )
-    counted = EDGES.format(weights=weights, steps=_steps(compiler, paths_range))
+    counted = EDGES.format(
+        weights=weights,
+        names=_names(compiler, paths_range),
+        steps=_steps(compiler, paths_range),
+    )
     edges = compiler.bindings.add(query.edge_limit, "UInt64")
     return compiler.statement(NODES.format(edges=edges, counted=counted))
 
@@ -152,7 +189,7 @@ def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
 
     def is_step(step: tuple[int, str], column: str = "source", before: int = 0) -> str:
         number = bind.add(step[0] - before, "Int64")
-        return f"step = {number} AND {column} = {bind.text(step[1])}"
+        return f"step = {number} AND {column} = {_number(compiler, bind.text(step[1]))}"
 
     if isinstance(place, EndPlace):
         return f"is_last AND {is_step(place.last)}"
@@ -162,21 +199,62 @@ def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
     if place.target is not None:
         tests.append(is_step(place.target, "target", before=1))
     if place.not_to is not None:
-        tests.append(f"target NOT IN {bind.texts(place.not_to)}")
+        tests.append(f"NOT has({_numbers(compiler, place.not_to)}, target)")
     return " AND ".join(tests)
 
 
 def _steps(compiler: Compiler, paths_range: PathsRange, actor: str = "") -> str:
+    page, check = compiler.text_and_check("$current_url")
+    cleaned = zip(_texts(compiler, page), _CLEANED, strict=True)
+    names = (_grouped(compiler, paths_range.query.groupings, name) for name in _CLEANED)
+    of_page, of_screen, of_other = (_number(compiler, name) for name in names)
+    conditions = [_where(compiler, paths_range), check]
     excluded = paths_range.query.excluded
+    if excluded:
+        conditions.append(f"NOT has({_numbers(compiler, excluded)}, name)")
     rows = FOUND.format(
         who=compiler.who(),
-        cleaned=_name(compiler, paths_range),
-        grouped=_grouped(compiler, paths_range),
-        where=_where(compiler, paths_range),
-        kept=f"\n   AND name NOT IN {compiler.bindings.texts(excluded)}" if excluded else "",
+        cleaned=",\n       ".join(
+            f"{_cleaned(compiler, paths_range, text)} AS {name}" for text, name in cleaned
+        ),
+        number=f"multiIf({_PAGE}, {of_page}, {_SCREEN}, {of_screen}, {of_other})",
+        zero=_ZERO,
+        where="\n   AND ".join(conditions),
     )
     resolved = compiler.resolved(rows, ["happened"])
     return STEPS.format(actor=actor, limited=_limited(compiler, paths_range.query, resolved))
+
+
+def _names(compiler: Compiler, paths_range: PathsRange) -> str:
+    """Return SQL for all names in the range, as two arrays: their hashes and the names."""
+    page, check = compiler.text_and_check("$current_url")
+    bind, span = compiler.bindings, paths_range.span
+    within = f"timestamp >= {bind.time(span.start)} AND timestamp < {bind.time(span.end)}"
+    conditions = (f"{_PAGE} AND {check}", _SCREEN, f"NOT ({_PAGE} OR {_SCREEN})")
+    parts = (
+        NAMES_OF_EVENTS.format(
+            name=f"CAST({_grouped(compiler, paths_range.query.groupings, 'cleaned')} AS String)",
+            cleaned=_cleaned(compiler, paths_range, text),
+            where=f"{compiler.project} AND {within} AND {condition}",
+        )
+        for text, condition in zip(_texts(compiler, page), conditions, strict=True)
+    )
+    number, between = _number(compiler, "text"), compiler.bindings.text(BETWEEN)
+    return NAMES.format(number=number, between=between, names="".join(parts))
+
+
+def _number(compiler: Compiler, name: str) -> str:
+    """Return SQL for the hash of a name.
+
+    The key is different for each calculation, so that nobody can send names with one hash.
+    """
+    run = compiler.context.run.int
+    halves = (compiler.bindings.add(half, "UInt64") for half in divmod(run, 2**64))
+    return f"sipHash64Keyed(({', '.join(halves)}), {name})"
+
+
+def _numbers(compiler: Compiler, names: Sequence[str]) -> str:
+    return f"arrayMap(one -> {_number(compiler, 'one')}, {compiler.bindings.texts(names)})"
 
 
 def _where(compiler: Compiler, paths_range: PathsRange) -> str:
@@ -197,17 +275,20 @@ def _where(compiler: Compiler, paths_range: PathsRange) -> str:
     return f"{where}\n   AND event NOT IN {bind.texts(left_out)}" if left_out else where
 
 
-def _name(compiler: Compiler, paths_range: PathsRange) -> str:
-    """Return SQL for the name of an event in a path.
+def _texts(compiler: Compiler, page: str) -> tuple[str, str, str]:
+    """Return SQL for what names a page, a screen, and any other event."""
+    without_slash = f"replaceRegexpOne({page}, '(.)/$', '\\\\1')"
+    return without_slash, compiler.text("$screen_name"), "event"
+
+
+def _cleaned(compiler: Compiler, paths_range: PathsRange, name: str) -> str:
+    """Return SQL for a name after the cleaning rules, applied in order.
 
     If names are cleaned or grouped, they have low cardinality, so that this is computed once for
     each distinct name of a block.
     """
-    url, screen = compiler.text("$current_url"), compiler.text("$screen_name")
-    page = f"replaceRegexpOne({url}, '(.)/$', '\\\\1')"
-    name = f"multiIf(event = '$pageview', {page}, event = '$screen', {screen}, event)"
     if not paths_range.cleaning and not paths_range.query.groupings:
-        return f"CAST({name} AS String)"
+        return name
     name = f"CAST({name} AS LowCardinality(String))"
     for rule in paths_range.cleaning:
         # For an expression that is plain text, the engine would not replace groups in the alias.
@@ -217,15 +298,15 @@ def _name(compiler: Compiler, paths_range: PathsRange) -> str:
     return name
 
 
-def _grouped(compiler: Compiler, paths_range: PathsRange) -> str:
+def _grouped(compiler: Compiler, patterns: Sequence[str], name: str) -> str:
     """Return SQL for the first pattern that is found in the name, or else the name."""
-    bind, patterns = compiler.bindings, paths_range.query.groupings
     if not patterns:
-        return "CAST(cleaned AS String)"
+        return name
+    bind = compiler.bindings
     cases = "".join(
-        f"cleaned LIKE {bind.text(_like(pattern))}, {bind.text(pattern)}, " for pattern in patterns
+        f"{name} LIKE {bind.text(_like(pattern))}, {bind.text(pattern)}, " for pattern in patterns
     )
-    return f"CAST(multiIf({cases}cleaned) AS String)"
+    return f"multiIf({cases}CAST({name} AS String))"
 
 
 def _like(pattern: str) -> str:
@@ -259,7 +340,8 @@ def _limited(compiler: Compiler, query: PathsQuery, resolved: str) -> str:
 def _both_ends(compiler: Compiler, limit: int) -> str:
     """Return the first and last steps of a path that is too long, and one step for the rest."""
     half = limit // 2
-    between = f"[(path[{half + 1}].1, {compiler.bindings.text(BETWEEN)})]"
+    number = _number(compiler, compiler.bindings.text(BETWEEN))
+    between = f"[(path[{half + 1}].1, {number})]"
     ends = f"arraySlice(path, 1, {half}), {between}, arraySlice(path, -{half}, {half})"
     longer = f"arrayConcat({ends})" if half else "arraySlice(path, 1, 1)"
     return f"if(length(path) > {limit}, {longer}, path)"
@@ -268,5 +350,6 @@ def _both_ends(compiler: Compiler, limit: int) -> str:
 def _first(compiler: Compiler, point: str, path: str) -> str:
     """Return SQL for the position of the first step with this name, from 1; 0 without any."""
     names = [point, f"{point}/"]
-    tests = " OR ".join(f"one.2 = {compiler.bindings.text(name)}" for name in names)
+    numbers = (_number(compiler, compiler.bindings.text(name)) for name in names)
+    tests = " OR ".join(f"one.2 = {number}" for number in numbers)
     return f"arrayFirstIndex(one -> {tests}, {path})"
