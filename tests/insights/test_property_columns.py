@@ -179,6 +179,22 @@ async def test_answers_are_those_without_columns(
     await site.check(with_values(history, values), query)
 
 
+async def test_a_table_of_web_analytics_has_views_without_the_property(site: Site) -> None:
+    views = [
+        event({"$session_id": "s", **own}, "$pageview") for own in ({"$browser": "Chrome"}, {})
+    ]
+    project = await site.analyst.store_anew(History(happened=views))
+    sent = {
+        "kind": "WebStatsTableQuery",
+        "breakdownBy": "Browser",
+        "dateRange": {"date_from": "-9d"},
+    }
+
+    answer = await site.answer(project, read_sent_query(sent, ""), with_columns=True)
+
+    assert answer["results"] == [[None, [1, None], [1, None]], ["Chrome", [1, None], [1, None]]]
+
+
 @settings(max_examples=examples(15))
 @given(histories(), held(*VALUES, *NESTED), questions())
 async def test_answers_about_lists_and_objects_are_those_without_columns(

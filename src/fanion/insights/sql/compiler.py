@@ -243,7 +243,7 @@ class Compiler:
         own = self.context.columns.checked(key)
         if own is None:
             return self.text(key), "1"
-        return f"ifNull({own[0]}, '')", f"{own[1]} = 0"
+        return f"ifNull({own[0]}, '')", f"ifNull({own[1]}, 0) = 0"
 
     def shown_text(self, key: str, rows: str, columns: DedicatedColumns = NO_COLUMNS) -> str:
         """Return SQL for a property as a breakdown value, empty when it is null or absent.
