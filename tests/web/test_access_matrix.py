@@ -68,6 +68,7 @@ POST_READS = {
     "/feature_flags/preview_change/": "feature_flag:read",
     "/persons/{id}/merge/preview/": "person:read",
     "/cohorts/preview/": "cohort:read",
+    "/experiments/plan/": "experiment:read",
     **dict.fromkeys(
         (
             *("/insights/trend/", "/insights/funnel/", "/insights/funnel/correlation/"),

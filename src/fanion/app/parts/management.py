@@ -35,6 +35,8 @@ from fanion.experiments.guarded_release.store import ReleaseStore
 from fanion.experiments.holdouts.api import HoldoutsApi
 from fanion.experiments.holdouts.service import HoldoutService
 from fanion.experiments.holdouts.store import HoldoutStore
+from fanion.experiments.planning.api import ExperimentPlansApi
+from fanion.experiments.results.api import ExperimentResultsApi
 from fanion.experiments.saved_metrics.api import SavedMetricsApi
 from fanion.experiments.saved_metrics.service import SavedMetricService
 from fanion.experiments.saved_metrics.store import SavedMetricStore
@@ -159,8 +161,10 @@ CONTROLLERS = (
     BlastRadiusApi,
     FlagPreviewsApi,
     ScheduledChangesApi,
+    ExperimentPlansApi,
     ExperimentsApi,
     ExperimentStepsApi,
+    ExperimentResultsApi,
     HoldoutsApi,
     SavedMetricsApi,
     GuardedReleaseApi,
@@ -304,6 +308,8 @@ def _experiment_dependencies(server: Server) -> dict[str, object]:
         "releases": GuardedReleases(releases, checks, bus),
         "holdouts": HoldoutService(HoldoutStore(records), bus),
         "saved_metrics": SavedMetricService(SavedMetricStore(records)),
+        "experiment_results": server.questions.experiments,
+        "plans": server.questions.plans,
     }
 
 

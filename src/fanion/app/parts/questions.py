@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from fanion.app.parts.mail import build_mail_sender
@@ -22,6 +22,12 @@ from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.events.storage.property_columns import ColumnLimits
 from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.events.turns.places_store import SharedPlaces
+from fanion.experiments.calculation.sums_service import ExperimentCalculator
+from fanion.experiments.planning.service import ExperimentPlans
+from fanion.experiments.results.query_service import ExperimentQueries
+from fanion.experiments.results.service import ExperimentResults
+from fanion.experiments.results.wire import EXPOSURE_QUERY, METRIC_QUERY
+from fanion.experiments.store import ExperimentStore
 from fanion.flags.definitions.access_store import active_flags_using, guard_audience
 from fanion.flags.definitions.integrity_store import flags_without_answer
 from fanion.flags.definitions.store import FlagStore
@@ -46,12 +52,15 @@ from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.store import DashboardStore
 from fanion.insights.kinds.service import ACTORS_QUERY
 from fanion.insights.kinds.service import Calculator as InsightCalculator
+from fanion.insights.parsing.fields import Fields
 from fanion.insights.questions.cancellations_worker import QueryCancellations
 from fanion.insights.questions.result_cache import ResultCache, ResultStore
-from fanion.insights.questions.service import QuestionService
+from fanion.insights.questions.service import AnswerOther, QuestionService, Refresh
 from fanion.insights.saved.service import InsightService
 from fanion.insights.saved.store import InsightStore
+from fanion.insights.schemas import RowsBody
 from fanion.insights.sessions.kept_sql import write_statement
+from fanion.projects.model import Project
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.data_dir import events_folder
 
@@ -89,6 +98,8 @@ class Questions:
     columns: KnownColumns
     session_rows: MaintenanceWorker
     property_columns: MaintenanceWorker
+    experiments: ExperimentResults
+    plans: ExperimentPlans
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
@@ -110,6 +121,7 @@ class Questions:
     async def close(self) -> None:
         """Cancel background calculations."""
         await self.questions.results.close()
+        await self.experiments.answers.close()
 
 
 def build_questions(public: Services, events: EventStore) -> Questions:
@@ -125,7 +137,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     analysis = Analysis(records, events, statements)
     analysis_behind = Analysis(records, events, behind)
     actors, dashboards = ActorFinder(analysis), DashboardStore(records)
-    other_kinds = {ACTORS_QUERY: ActorsAnswers(actors).answer}
+    answers = ResultCache(ExperimentCalculator(analysis), ResultStore(records))
+    experiments = ExperimentResults(records, answers)
+    other_kinds = _other_kinds(actors, ExperimentQueries(ExperimentStore(records), experiments))
     results = ResultCache(InsightCalculator(analysis), ResultStore(records))
     questions = QuestionService(records, results, QueryCancellations(records), other_kinds)
     # Interactive questions must not share a result with a low-priority calculation.
@@ -163,7 +177,23 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         property_columns=MaintenanceWorker(
             maintained.step, COLUMNS_EVERY_S, "property_columns_not_kept"
         ),
+        experiments=experiments,
+        plans=ExperimentPlans(ExperimentCalculator(analysis)),
     )
+
+
+def _other_kinds(actors: ActorFinder, queries: ExperimentQueries) -> Mapping[str, AnswerOther]:
+    """Return what answers queries that are not questions of insights."""
+    listing = ActorsAnswers(actors)
+
+    async def list_actors(project: Project, fields: Fields, now: datetime, _: Refresh) -> RowsBody:
+        return await listing.answer(project, fields, now)
+
+    return {
+        ACTORS_QUERY: list_actors,
+        METRIC_QUERY: queries.metric,
+        EXPOSURE_QUERY: queries.exposures,
+    }
 
 
 def _build_alert_mails(public: Services) -> AlertMailWorker | None:

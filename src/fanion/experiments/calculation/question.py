@@ -31,6 +31,8 @@ class Window:
         phase_at: The start of the phase.
         ended_at: None while it goes on.
         accounts: The project's conditions on test accounts, for exposures.
+        population: The events that put a unit into the only arm, for a plan; None where the flag
+            decides.
     """
 
     flag_key: str
@@ -41,6 +43,7 @@ class Window:
     group_type_index: int | None = None
     criteria: ExposureCriteria = DEFAULT_CRITERIA
     accounts: Conditions | None = None
+    population: Entity | None = None
 
     def until(self, now: datetime) -> datetime:
         """Return the last instant at which a unit can be exposed."""
@@ -72,7 +75,9 @@ class _Question:
 
     @property
     def exposures(self) -> tuple[Entity, ...]:
-        criteria = self.window.criteria
+        criteria, population = self.window.criteria, self.window.population
+        if population is not None:
+            return (population,)
         return tuple(
             Entity(event=event, properties=criteria.conditions) for event in criteria.events
         )

@@ -163,7 +163,7 @@ class UnitsSql:
             f"timestamp >= {bind.time(window.started_at)}",
             f"timestamp <= {bind.time(window.until(self.now))}",
         ]
-        if window.criteria.event is None:
+        if window.criteria.event is None and window.population is None:
             conditions.append(f"{compiler.text('$feature_flag')} = {bind.text(window.flag_key)}")
         if window.accounts is not None:
             conditions.append(compiler.condition(window.accounts))
@@ -176,6 +176,8 @@ class UnitsSql:
         return self.compiler.text(name)
 
     def _arm(self) -> str:
+        if self.window.population is not None:
+            return "1"
         bind, keys = self.compiler.bindings, self.window.variants
         numbers = bind.add(list(range(1, len(keys) + 1)), "Array(UInt8)")
         value = self.value()

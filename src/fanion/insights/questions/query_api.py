@@ -70,7 +70,8 @@ class QueryApi(Controller):
         other = questions.other_kinds.get(str(sent.get("kind")))
         project, now = request.project, request.app.state.now()
         if other is not None:
-            rows = other(project, Fields(sent, at=at), now)
+            fields, refresh = Fields(sent, at=at), parse_refresh(data.refresh)
+            rows = other(project, fields, now, refresh)
             listing = questions.running.run_query(project.id, data.client_query_id, rows)
             return await request.unless_client_left(listing)
         query = await questions.read_query(project.id, data.query)

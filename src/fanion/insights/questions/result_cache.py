@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, delete, select
@@ -17,7 +17,6 @@ from fanion.db.schema.insights import insight_results
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.turns.asker_service import shared_context
-from fanion.insights.kinds.service import Calculator
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
 from fanion.insights.query import InsightQuery
 from fanion.insights.questions.question_key import question_key
@@ -108,6 +107,16 @@ class _Run:
 
     task: "asyncio.Task[CachedResult]"
     waiting: int = 0
+
+
+class Calculator(Protocol):
+    """The calculation of the questions that one cache keeps the answers of."""
+
+    async def answer(
+        self, project: Project, query: InsightQuery, now: datetime
+    ) -> Mapping[str, Any]:
+        """Return the `results`, and what there is beside them."""
+        ...
 
 
 class ResultCache:
