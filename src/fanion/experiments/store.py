@@ -194,6 +194,7 @@ def insert_experiment(connection: Connection, author: Author, values: Mapping[st
         "created_by_id": author.user_id,
         "created_at": author.now,
         "updated_at": author.now,
+        "checked_at": author.now,
     }
     statement = insert(experiments).values(**row).returning(_experiment.id)
     experiment_id: int = connection.execute(statement).scalar_one()

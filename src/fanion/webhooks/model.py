@@ -27,6 +27,7 @@ EventType = Literal[
     "cohort.deleted",
     "event.captured",
     "insight.alert",
+    "experiment.verdict",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 Status = Literal["pending", "delivered", "failed"]
@@ -216,6 +217,15 @@ def alert_body(alert: Mapping[str, Any], now: datetime) -> bytes:
         alert: The data of the message, with the alert's state and the number it measured.
     """
     return _message("insight.alert", now, alert)
+
+
+def verdict_body(change: Mapping[str, Any], now: datetime) -> bytes:
+    """Build the body of an `experiment.verdict` message.
+
+    Args:
+        change: The data of the message, with the experiment and its verdict.
+    """
+    return _message("experiment.verdict", now, change)
 
 
 def _message(kind: EventType, timestamp: datetime, data: Mapping[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ export const WEBHOOK_EVENTS: readonly WebhookEvent[] = [
   "cohort.deleted",
   "event.captured",
   "insight.alert",
+  "experiment.verdict",
 ];
 
 function useWebhookAct<Given, Answer>(act: (projectId: string, given: Given) => Promise<Answer>) {

@@ -28,6 +28,8 @@ from fanion.experiments.results.query_service import ExperimentQueries
 from fanion.experiments.results.service import ExperimentResults
 from fanion.experiments.results.wire import EXPOSURE_QUERY, METRIC_QUERY
 from fanion.experiments.store import ExperimentStore
+from fanion.experiments.verdicts.store import VerdictStore
+from fanion.experiments.verdicts.worker import VerdictWorker
 from fanion.flags.definitions.access_store import active_flags_using, guard_audience
 from fanion.flags.definitions.integrity_store import flags_without_answer
 from fanion.flags.definitions.store import FlagStore
@@ -99,6 +101,7 @@ class Questions:
     session_rows: MaintenanceWorker
     property_columns: MaintenanceWorker
     experiments: ExperimentResults
+    verdicts: VerdictWorker
     plans: ExperimentPlans
 
     @property
@@ -114,6 +117,7 @@ class Questions:
             "cohorts": self.calculator.run,
             "dashboards": self.refresher.run,
             "alerts": self.alerter.run,
+            "experiments": self.verdicts.run,
             "session_rows": self.session_rows.run,
             "property_columns": self.property_columns.run,
         }
@@ -144,6 +148,8 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     questions = QuestionService(records, results, QueryCancellations(records), other_kinds)
     # Interactive questions must not share a result with a low-priority calculation.
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
+    answers_behind = ResultCache(ExperimentCalculator(analysis_behind), ResultStore(records))
+    experiments_behind = ExperimentResults(records, answers_behind)
     refreshes = DashboardRefreshStore(records, timedelta(seconds=settings.dashboards_every_s))
     alerts = AlertStore(
         records,
@@ -178,6 +184,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
             maintained.step, COLUMNS_EVERY_S, "property_columns_not_kept"
         ),
         experiments=experiments,
+        verdicts=VerdictWorker(VerdictStore(records), experiments_behind, project_of, now),
         plans=ExperimentPlans(ExperimentCalculator(analysis)),
     )
 

@@ -104,7 +104,7 @@ experiments = Table(
     # The verdict that webhooks were told last, and when it was calculated; null before.
     Column("verdict", String(30), nullable=True),
     Column("verdict_variant", String(400), nullable=True),
-    # When the results were last calculated in the background, or the experiment began to run.
+    # When the results were last calculated in the background, or the experiment was created.
     Column("checked_at", UtcDateTime, nullable=True, index=True),
     Column("lease_until", UtcDateTime, nullable=True),
     Index(None, "project_id", "created_at"),
