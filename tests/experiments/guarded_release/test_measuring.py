@@ -1,4 +1,4 @@
-"""What is made of the sums of a guarded release, step by step.
+"""Comparison of people inside and outside of a guarded release, and what follows from it.
 
 Source: experiments.md sections 3 (examples 12 and 17), 5c and 5d.
 """
@@ -195,6 +195,7 @@ def test_what_follows_from_a_check(
     assert decide(structs.replace(RELEASE, **release), measured, NOW + after) == decision
 
 
+# It takes seconds: 200 weeks of looks.
 def test_looking_every_hour_for_a_week_rarely_finds_harm_that_is_not_there() -> None:
     """A one-sided test of 1.645 at each look errs in 20 to 33 %.
 
