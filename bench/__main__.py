@@ -14,6 +14,7 @@ from bench import (
     decide,
     evaluation,
     event_list,
+    experiments,
     flag_change,
     flags,
     ingestion,
@@ -47,9 +48,14 @@ CASES = {
     "console-insights": console_insights.run,
     "cohort-upload": cohort_service.upload,
     "insights": insights.run,
+    "experiments": experiments.run,
 }
 # A part of another case runs with that case. Cases with questions would first make 20 M events.
-ALL = [name for name in CASES if name not in ("cohort-upload", "insights", "console-insights")]
+ALL = [
+    name
+    for name in CASES
+    if name not in ("cohort-upload", "insights", "console-insights", "experiments")
+]
 
 
 def main() -> None:
