@@ -18,7 +18,7 @@ import { words as rangeWords } from "@/words/dateRange";
 import { words as insightWords } from "@/words/insights";
 import { words } from "@/words/web";
 import type { WebBehind } from "./behind";
-import { type Figure, hasPersons } from "./figures";
+import { type Figure, type FigureName, hasPersons } from "./figures";
 import { formatValue } from "./numbers";
 import { intervalOf, orderOfEvent, trendOf, VIEWS } from "./overTime";
 import type { View } from "./view";
@@ -26,16 +26,20 @@ import type { View } from "./view";
 const MINUTE_MS = 60_000;
 const HEIGHT = 230;
 
-/** A figure over time. Each point that counts persons opens them. */
-export function Chart({ view, figure }: { view: View; figure: Figure }) {
-  const { common, zone, search, change } = view;
+/** The question for a figure over time. */
+export function useChartQuestion({ common, zone }: View, name: FigureName) {
+  const projectId = useProjectId();
   const now = useNow(MINUTE_MS);
   const interval = intervalOf(common.range, zone, new Date(now));
-  const filters = useMemo(
-    () => trendOf(figure.name, { ...common, interval }),
-    [figure.name, common, interval],
-  );
-  const trend = useQuery(trendQuery(useProjectId(), filters));
+  const filters = useMemo(() => trendOf(name, { ...common, interval }), [name, common, interval]);
+  return { interval, filters, query: trendQuery(projectId, filters) };
+}
+
+/** A figure over time. Each point that counts persons opens them. */
+export function Chart({ view, figure }: { view: View; figure: Figure }) {
+  const { search, change } = view;
+  const { interval, filters, query } = useChartQuestion(view, figure.name);
+  const trend = useQuery(query);
   const onBehind = (behind: WebBehind | undefined) => change({ behind });
   return (
     <Loaded query={trend} rows={9}>

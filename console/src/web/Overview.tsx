@@ -1,11 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
+import { usePrefetchQuery, useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { classes } from "@/ui/classes";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/web";
 import { Age } from "./Age";
 import { Change } from "./Change";
-import { Chart } from "./Chart";
+import { Chart, useChartQuestion } from "./Chart";
 import { canBeDrawn, type Figure, type FigureName, readFigures } from "./figures";
 import { formatValue } from "./numbers";
 import { overviewOf, webQuery } from "./queries";
@@ -14,6 +14,8 @@ import type { View } from "./view";
 /** The figures for the period, with one of them charted over time. */
 export function Overview({ view }: { view: View }) {
   const overview = useQuery(webQuery(useProjectId(), overviewOf(view.common)));
+  // Ask for the chart together with the figures, not after them.
+  usePrefetchQuery(useChartQuestion(view, view.search.figure ?? "visitors").query);
   if (overview.data === undefined) {
     return (
       <section aria-label={words.overview} className={classes(BOX, LOADING)}>
