@@ -44,6 +44,11 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
     *({"kind": "WebStatsTableQuery", "breakdownBy": breakdown, "includeBounceRate": True}
       for breakdown in ("InitialPage", "ExitPage", "InitialReferringDomain", "InitialUTMSource",
                         "InitialChannelType")),
+    *({"kind": "WebStatsTableQuery", "breakdownBy": breakdown, "includeBounceRate": bounces}
+      for breakdown, bounces in (("Page", False), ("Page", True), ("ScreenName", False),
+                                 ("Viewport", True), ("Timezone", False))),
+    {"kind": "WebStatsTableQuery", "breakdownBy": "Browser", "properties": [
+        {"type": "session", "key": "$session_duration", "value": 60, "operator": "gte"}]},
 )  # fmt: skip
 RANGES: tuple[dict[str, Any], ...] = (
     {"dateRange": {"date_from": "-2d"}},
@@ -128,8 +133,7 @@ class Site:
             assert await self.answer(sent) == await self.answer(from_events), (question, sent_range)
 
     async def are_rows_used(self) -> bool:
-        statements = Analysis(self.analyst.records, self.events).statements
-        return await find_kept_rows(statements, self.project.id, [TODAY]) is not None
+        return await find_kept_rows(site_statements(self), self.project.id, [TODAY]) is not None
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +179,28 @@ async def rows_follow(site: Site) -> None:
     await site.keep()
 
 
+async def rows_of(site: Site, breakdown: str) -> list[Any]:
+    """Return the rows of a table about today and the two days before."""
+    question = {"kind": "WebStatsTableQuery", "breakdownBy": breakdown, **RANGES[0]}
+    return list((await site.answer(question))["results"])
+
+
+def site_statements(site: Site) -> Statements:
+    return Analysis(site.analyst.records, site.events).statements
+
+
+async def copy_row(site: Site, session: str, new: str) -> None:
+    """Write the row of a session once more, for another one that has no events."""
+    statement = """
+      INSERT INTO session_rows
+      SELECT * REPLACE({new:String} AS session_id)
+        FROM (SELECT * FROM session_rows
+               WHERE project_id = {project:UInt64} AND session_id = {old:String})
+    """
+    values = {"new": new, "old": session, "project": site.project.id}
+    await site.events._jobs.run(read_rows, statement, values)
+
+
 async def overview(site: Site, **more: Any) -> list[Any]:
     answer = await site.answer({"kind": "WebOverviewQuery", **RANGES[0], **more})
     return [item["value"] for item in answer["results"]]
@@ -206,6 +232,53 @@ async def test_a_late_event_extends_its_session_before_and_after_its_row_is_writ
     assert (await overview(site))[:4] == [1, 2, 1, 3 * 3600]
     await site.keep()
     assert (await overview(site))[:4] == [1, 2, 1, 3 * 3600]
+
+
+async def test_tables_by_values_of_events_are_answered_from_rows(site: Site) -> None:
+    """A row is changed, which the answer shows."""
+    own = {"$pathname": "/a", "$browser": "Chrome"}
+    await site.add(view("s", HOUR, **own), view("s", HOUR / 2, **{**own, "$pathname": "/b"}))
+    await site.keep()
+    await copy_row(site, "s", "t")
+
+    assert await rows_of(site, "Page") == [
+        ["/a", [1, None], [2, None]],
+        ["/b", [1, None], [2, None]],
+    ]
+    assert await rows_of(site, "Browser") == [["Chrome", [1, None], [4, None]]]
+
+
+async def test_sessions_with_more_views_than_a_row_lists_are_read_from_their_events(
+    site: Site,
+) -> None:
+    own = {"$pathname": "/a", "$browser": "Chrome"}
+    await site.add(*(view("s", n * HOUR, **own) for n in (1, 2, 3)))
+    await site.add(*(view("t", n * HOUR, **own) for n in (1, 2)))
+    rows = site.events.session_rows(write_statement(views_max=2))
+    while await rows.step():
+        pass
+
+    kept = await find_kept_rows(site_statements(site), site.project.id, [TODAY], of_views=True)
+
+    assert kept is not None
+    assert [bytes.fromhex(one) for one in kept.read] == [b"s"]
+    assert await rows_of(site, "Page") == [["/a", [1, None], [5, None]]]
+
+
+async def test_rows_of_a_program_that_kept_less_are_calculated_again(site: Site) -> None:
+    await site.add(view("s", HOUR))
+    await site.keep()
+    older = "SELECT * REPLACE (version + 1 AS version, {table:String} AS events_table)"
+    statement = f"INSERT INTO session_rows_state {older} FROM session_rows_state FINAL"
+    [(table,)] = await site.events._jobs.run(
+        read_rows, "SELECT events_table FROM session_rows_state ORDER BY version DESC LIMIT 1", {}
+    )
+    await site.events._jobs.run(read_rows, statement, {"table": table.rpartition(" ")[0]})
+    assert not await site.are_rows_used()
+
+    await site.keep()
+
+    assert await site.are_rows_used()
 
 
 async def test_a_merge_counts_for_the_survivor_without_another_row(site: Site) -> None:
@@ -385,6 +458,11 @@ def visits(draw: st.DrawFn) -> HistoryEvent:
                 "$referring_domain": st.sampled_from(("$direct", "t.co", "")),
                 "utm_source": st.sampled_from(("google", "letter")),
                 "gclid": st.sampled_from(("abc", "")),
+                "$pathname": st.sampled_from(("/", "/b", ["list"])),
+                "$screen_name": st.sampled_from(("Home", 7)),
+                "$browser": st.sampled_from(("Chrome", "Firefox", "")),
+                "$viewport_width": st.sampled_from((800, 1200)),
+                "$timezone_offset": st.sampled_from((-60, 300)),
             },
         )
     )

@@ -260,6 +260,30 @@ _PROPERTY_USES = """
   SETTINGS ttl_only_drop_parts = 1
 """
 
+# The channel of each session and its views: lists of pages with an element for each view, and lists
+# of values that seldom change (`insights/sessions/kept_views_sql.py`).
+_SESSION_VIEWS = """
+  ALTER TABLE session_rows
+    ADD COLUMN IF NOT EXISTS channel                             LowCardinality(String),
+    ADD COLUMN IF NOT EXISTS `page $pathname`                    Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `page $screen_name`                 Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `page who`                          Array(UInt32),
+    ADD COLUMN IF NOT EXISTS `page views`                        Array(UInt32),
+    ADD COLUMN IF NOT EXISTS `setting $browser`                  Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $os`                       Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $device_type`              Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $viewport_width`           Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $viewport_height`          Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $browser_language`         Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $timezone_offset`          Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $geoip_country_code`       Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $geoip_subdivision_1_code` Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $geoip_subdivision_1_name` Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting $geoip_city_name`          Array(LowCardinality(String)),
+    ADD COLUMN IF NOT EXISTS `setting who`                       Array(UInt32),
+    ADD COLUMN IF NOT EXISTS `setting views`                     Array(UInt32)
+"""
+
 # The schema of version 0.9.0, the first from which a store can be upgraded.
 BASELINE_VERSION: Final = 8
 BASELINE: Final = (
@@ -278,6 +302,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _SESSION_TOUCHES,
     _SESSION_ROWS_STATE,
     _PROPERTY_USES,
+    _SESSION_VIEWS,
 )
 VERSION: Final = BASELINE_VERSION + len(MIGRATIONS)
 

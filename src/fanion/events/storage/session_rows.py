@@ -8,7 +8,7 @@ Source: docs/decisions/0026-kept-sessions.md.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from clickhouse_connect.driver.client import Client
@@ -26,7 +26,7 @@ from fanion.events.storage.session_rows_sql import (
 )
 
 # How many events one step reads for the ids of their sessions.
-EVENTS_MAX: Final = 500_000
+EVENTS_MAX: Final = 250_000
 # How many days with events one step fills.
 DAYS_MAX: Final = 400
 SESSION_ID: Final = "ifNull(toString(attributes.`$session_id`), '')"
@@ -73,16 +73,27 @@ _FORGET: Final = "ALTER TABLE session_touches DROP PARTITION {run:String}"
 _FORGET_ALL: Final = "TRUNCATE TABLE session_touches"
 
 
+class WriteRows(NamedTuple):
+    """A statement that calculates the rows of the sessions touched in `run`.
+
+    It writes them under `version`.
+
+    Attributes:
+        values: Further values that it binds.
+    """
+
+    text: str
+    values: Mapping[str, Any]
+
+
 class SessionRows:
     """The maintenance of the rows of sessions, in short steps, each of which may be interrupted.
 
     Args:
         lanes: Threads for jobs.
-        write_rows: A statement that calculates the rows of the sessions touched in `run`, and
-            writes them under `version`.
     """
 
-    def __init__(self, lanes: Lanes, write_rows: str, events_max: int = EVENTS_MAX) -> None:
+    def __init__(self, lanes: Lanes, write_rows: WriteRows, events_max: int = EVENTS_MAX) -> None:
         self._lanes = lanes
         self._write_rows = write_rows
         self._events_max = events_max
@@ -144,8 +155,9 @@ class SessionRows:
             await self._calculate_share(where, {**bound, **more})
 
     async def _calculate_share(self, where: str, bound: Mapping[str, Any]) -> None:
-        for statement in (_TOUCH.replace("WHERE_EVENTS", where), _TOUCH_ROWS, self._write_rows):
-            await self._lanes.run(_command, statement, bound)
+        text, values = self._write_rows
+        for statement in (_TOUCH.replace("WHERE_EVENTS", where), _TOUCH_ROWS, text):
+            await self._lanes.run(_command, statement, {**values, **bound})
         await self._lanes.run(_command, _FORGET, {"run": str(bound["run"])})
 
     async def _write(self, state: RowsState) -> None:

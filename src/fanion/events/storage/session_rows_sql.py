@@ -24,11 +24,13 @@ LAST_MUTATION: Final = f"""
      AND table = 'events'
 """
 
+# What rows hold. Those of a program with another number are calculated again.
+ROWS_VERSION: Final = 2
 # A part without rows, which a mutation may leave, is removed a while later.
 # The number of the last mutation and whether one is pending come from one look at them.
 FACTS: Final = f"""
   SELECT events_table, last_insert, last_mutation, is_pending, state
-    FROM (SELECT any(concat(engine, ' ', toString(uuid))) AS events_table
+    FROM (SELECT any(concat(engine, ' ', toString(uuid), ' {ROWS_VERSION}')) AS events_table
             FROM system.tables
            WHERE database = currentDatabase()
              AND name = 'events') AS tables,
@@ -62,7 +64,8 @@ class Facts:
     """The facts that the engine tells about the table of events.
 
     Attributes:
-        events_table: Its engine and its id, which a restored copy does not share.
+        events_table: Its engine, its id, which a restored copy does not share, and the version of
+            its rows of sessions.
         last_insert: The number of the last insert.
         last_mutation: The number of the last mutation that changed rows.
         is_pending: Whether such a mutation has not ended.

@@ -61,7 +61,7 @@ from fanion.events.storage.native_format import micros
 from fanion.events.storage.project_rows import COUNT, erase_project
 from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.reads import Reads
-from fanion.events.storage.session_rows import SessionRows
+from fanion.events.storage.session_rows import SessionRows, WriteRows
 from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import read_values
 from fanion.events.turns.gate_service import GateLimits
@@ -515,7 +515,7 @@ class EventStore:
         """
         await erase_project(self._jobs, project_id)
 
-    def session_rows(self, write_rows: str) -> SessionRows:
+    def session_rows(self, write_rows: WriteRows) -> SessionRows:
         """Return the maintenance of the rows of sessions.
 
         Args:

@@ -9,6 +9,14 @@ Source: docs/decisions/0026-kept-sessions.md.
 from typing import Final
 
 from fanion.events.storage.copies_sql import CountedOnce
+from fanion.events.storage.session_rows import WriteRows
+from fanion.insights.sessions.kept_views_sql import (
+    PAGES,
+    SETTINGS,
+    VIEWS_MAX,
+    add_views,
+    with_lists,
+)
 from fanion.insights.sessions.sql import Reach, Sessions
 from fanion.properties.bindings import Bindings
 
@@ -32,19 +40,27 @@ _TOUCHED: Final = """(project_id, toDate32(timestamp)) IN (
             WHERE run = {run:UUID})"""
 
 
-def write_statement() -> str:
-    """Return the statement that writes the rows of the sessions touched in `run`."""
-    once = CountedOnce(by_key=False)
-    sessions = Sessions(Bindings(), "1", Reach("", "", "", whole=True), once)
+def write_statement(views_max: int = VIEWS_MAX) -> WriteRows:
+    """Return the statement that writes the rows of the sessions touched in `run`.
+
+    Args:
+        views_max: The views of a session with more of them are not listed.
+    """
+    once, bind = CountedOnce(by_key=False), Bindings()
+    sessions = Sessions(bind, "1", Reach("", "", "", whole=True), once)
     sessions.column("who", "person_id")
     sessions.column("is_view", _IS_VIEW)
     sessions.aggregate("views", once.count("is_view"))
     sessions.aggregate("whos", "groupUniqArrayIf(who, is_view)")
     for field in KEPT_FIELDS:
         sessions.value(field)
-    names = ", ".join(sessions.names)
-    rows = sessions.grouped("project_id, session_id", _TOUCHED)
-    return (
-        f"INSERT INTO session_rows (project_id, session_id, {names}, version)\n"
-        f"SELECT *, {{version:UInt64}} FROM ({rows})"
+    names = ["project_id", "session_id", *sessions.names]
+    add_views(sessions, views_max)
+    rows, lists = with_lists(sessions.grouped("project_id, session_id", _TOUCHED), views_max)
+    columns = [*names, *PAGES.columns, *SETTINGS.columns, "version"]
+    expressions = [*names, *lists, "{version:UInt64}"]
+    text = (
+        f"INSERT INTO session_rows ({', '.join(columns)})\n"
+        f"SELECT {', '.join(expressions)} FROM {rows}"
     )
+    return WriteRows(text, bind.values)

@@ -50,6 +50,12 @@ _SESSIONS = """
     HAVING {is_complete}
 """
 
+# Computes values of a session from its aggregates.
+_COMPUTED = """
+    SELECT {key}, {aggregates}, {computed}
+      FROM ({sessions})
+"""
+
 # A UUID of version 7 says when its session began, which may be before the time that is read: it is
 # less than the first one of that time.
 # With capital letters an id may only seem to be less, which costs time and no session.
@@ -185,6 +191,9 @@ class Sessions:
         self._reach = reach
         self._columns = {"session_id": SESSION_ID}
         self._aggregates: dict[str, str] = {"started": "min(timestamp)"}
+        # Values computed from aggregates, and these if nothing else reads them.
+        self._computed_values: dict[str, str] = {}
+        self._inputs: dict[str, str] = {}
 
     def text(self) -> str:
         """Return rows with session_id, started, and the aggregates that were added."""
@@ -197,19 +206,27 @@ class Sessions:
             is_read: The condition on these events.
             is_complete: The condition on a session.
         """
-        return _SESSIONS.format(
+        sessions = _SESSIONS.format(
             key=key,
             columns=_named(self._columns),
-            aggregates=_named(self._aggregates),
+            aggregates=_named({**self._inputs, **self._aggregates}),
             events=self.once.events,
             is_read=is_read,
             is_complete=is_complete,
         )
+        if not self._computed_values:
+            return sessions
+        return _COMPUTED.format(
+            key=key,
+            aggregates=", ".join(self._aggregates),
+            computed=_named(self._computed_values),
+            sessions=sessions,
+        )
 
     @property
     def names(self) -> Sequence[str]:
-        """Return the names of the aggregates, of which `started` is the first."""
-        return tuple(self._aggregates)
+        """Return the names of the aggregates and computed values, of which `started` is first."""
+        return *self._aggregates, *self._computed_values
 
     def of_events(self, project: str, reach: Reach) -> str:
         """Return the rows of `text` for other events."""
@@ -290,7 +307,7 @@ class Sessions:
 
     def _url(self, end: str) -> str:
         """Return SQL for the URL of the first or last page view, or event if there is no view."""
-        url, order = self.column("url", self._property("$current_url")), self._place()
+        url, order = self.column("url", self.plain_text("$current_url")), self._place()
         is_entry = end == "entry_url"
         rank = f"NOT ({_PAGE_VIEW})" if is_entry else _PAGE_VIEW
         ranked = f"bitShiftLeft(toUInt256({rank}), 192) + {order}"
@@ -299,10 +316,13 @@ class Sessions:
 
     def _first(self, name: str) -> str:
         """Return SQL for a property of the first event, '' if it has none."""
-        own = self.column(f"`own {name}`", self._property(name))
-        return self.aggregate(f"`first {name}`", f"argMin({own}, {self._place()})")
+        return self.aggregate(*self._named_first(name))
 
-    def _property(self, key: str) -> str:
+    def _named_first(self, name: str) -> tuple[str, str]:
+        own = self.column(f"`own {name}`", self.plain_text(name))
+        return f"`first {name}`", f"argMin({own}, {self._place()})"
+
+    def plain_text(self, key: str) -> str:
         """Return SQL for a property of a row of `events` as text, '' without one."""
         own = self._own_columns.plain_text(key)
         return f"ifNull(toString(attributes.`{key}`), '')" if own is None else own
@@ -320,8 +340,11 @@ class Sessions:
             "fbclid": "fbclid",
             "gad": "gad_source",
         }
-        parts = {part: self._first(name) for part, name in names.items()}
-        return channel_sql(self.bindings, parts)
+        firsts = {part: self._named_first(name) for part, name in names.items()}
+        self._inputs.update(firsts.values())
+        parts = {part: column for part, (column, _) in firsts.items()}
+        self._computed_values["channel"] = channel_sql(self.bindings, parts)
+        return "channel"
 
 
 def _named(expressions: Mapping[str, str]) -> str:

@@ -4,13 +4,19 @@ Source: insights.md, section 11.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.kept_sql import KEPT_FIELDS
-from fanion.insights.sessions.sql import Reach, Sessions
+from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Compiler
-from fanion.insights.web_analytics.kept_sql import KeptRows, kept_text
+from fanion.insights.web_analytics.kept_sql import (
+    KeptRows,
+    is_of_read,
+    kept_text,
+    rows_of_read,
+)
 from fanion.insights.web_analytics.query import VIEW_EVENTS, WebQuery
 from fanion.properties.filters import ConditionGroup, Node, Property
 
@@ -32,6 +38,10 @@ class CountedSessions:
     Args:
         goal: The event whose conversions are counted.
         kept: The kept rows of sessions, for a question that they answer.
+
+    Attributes:
+        fulfils: The condition on a session alone.
+        is_counted: The same, and that it began in the range.
     """
 
     def __init__(
@@ -52,7 +62,7 @@ class CountedSessions:
         began = f"started >= {since} AND started < {until}"
         now = compiler.context.now
         fulfils = "1" if of_sessions is None else self.sessions.condition(of_sessions, now)
-        self.is_counted, self._fulfils = f"{began} AND {fulfils}", fulfils
+        self.is_counted, self.fulfils = f"{began} AND {fulfils}", fulfils
         conditions = [
             f"timestamp >= {since}",
             f"timestamp < {until}",
@@ -77,8 +87,8 @@ class CountedSessions:
         return _ROWS.format(
             is_previous=is_previous,
             columns=",\n         ".join(f"{text} AS {name}" for name, text in shown.items()),
-            sessions=self._text(),
-            is_counted=self._fulfils if self._is_only_kept else self.is_counted,
+            sessions=self.text(),
+            is_counted=self.fulfils if self._is_only_kept else self.is_counted,
         )
 
     @property
@@ -86,10 +96,25 @@ class CountedSessions:
         """Return whether all rows are kept ones, which are selected by their start time."""
         return self._kept is not None and not self._kept.read
 
-    def _text(self) -> str:
+    def text(self, from_lists: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return the rows of the sessions.
+
+        Args:
+            from_lists: As for `kept_text`.
+        """
         if self._kept is None:
             return self.sessions.text()
-        return kept_text(self.sessions, self._project, self._span, self._kept)
+        return kept_text(self.sessions, self._project, self._span, self._kept, from_lists)
+
+    def of_read(self, kept: KeptRows) -> Sequence[str]:
+        """Return the conditions on an event of a session that is read from its events."""
+        bind = self.sessions.bindings
+        is_read = is_of_read(bind, self._project, kept)
+        if self.fulfils == "1":
+            return [is_read]
+        rows = rows_of_read(self.sessions, self._project, self._span, kept)
+        matching = f"SELECT session_id FROM ({rows}) AS sessions WHERE {self.fulfils}"
+        return [is_read, f"{SESSION_ID} IN ({matching})"]
 
     def _conversions(self) -> Mapping[str, str]:
         if self._goal is None:

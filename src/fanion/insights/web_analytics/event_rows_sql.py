@@ -5,16 +5,19 @@ The rows only need events in the range: a session with an event on the day befor
 Source: insights.md, section 11.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from fanion.events.storage.copies_sql import CountedOnce
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.parsing.path_cleaning import Cleaning
+from fanion.insights.sessions.kept_views_sql import PAGES, SETTINGS
 from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Compiler
 from fanion.insights.web_analytics.counted_sql import CountedSessions
+from fanion.insights.web_analytics.kept_sql import KeptRows, is_of_read, kept_rows
 from fanion.insights.web_analytics.query import WebBreakdown, WebQuery
 from fanion.insights.web_analytics.tables import Table
 
@@ -33,6 +36,20 @@ _EVENTS = """
             AND {is_read}
             AND timestamp < {since})
 """
+# The views of sessions that kept rows do not answer; each counts for the first of its persons.
+_EVENTS_OF_READ = """
+  SELECT {columns}
+    FROM (SELECT value, groupUniqArray(who) AS whos
+            FROM ({events})
+        GROUP BY uuid, value)
+   ARRAY JOIN whos AS who, arrayEnumerate(whos) AS place
+"""
+_KEPT_VIEWS = """
+  SELECT {columns}
+    FROM ({rows}) AS sessions
+   ARRAY JOIN {lists}
+   WHERE {fulfils}
+"""
 # A session counts for each value that its events have; with pages, only for the one it began with.
 _BOUNCES = """
   SELECT {columns}
@@ -49,6 +66,7 @@ _EVENT_PROPERTIES: Final[dict[WebBreakdown, str]] = {
     "DeviceType": "$device_type",
     "Country": "$geoip_country_code",
     "Language": "$browser_language",
+    "Timezone": "$timezone_offset",
 }
 # Breakdowns whose value is a JSON list as text, '' if all its parts are missing.
 LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
@@ -58,118 +76,206 @@ LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
 }
 
 
-def event_columns(table: Table, once: CountedOnce, *, is_compared: bool) -> list[str]:
+def event_columns(
+    table: Table, once: CountedOnce, kept: KeptRows | None, *, is_compared: bool
+) -> list[str]:
     """Return the columns of `event_rows` that a table's figures need."""
+    counted = ["views"] if kept is not None else [] if once.by_key else ["uuid"]
     return [
         "value",
         *(["is_previous"] if is_compared else []),
-        *([] if once.by_key else ["uuid"]),
+        *counted,
         *([] if table.goal is None else ["is_goal"]),
         *(["is_view", "bounced", "judged"] if table.bounce_rate else []),
     ]
 
 
-def event_rows(
-    compiler: Compiler,
-    query: WebQuery,
-    span: DateRange,
-    is_previous: int,
-    table: Table,
-    names: Sequence[str],
-) -> str:
-    """Return the rows of one range, with `who` and the columns of `event_columns`."""
-    bind, (value, check) = compiler.bindings, _value_of_event(compiler, table)
-    reach = Reach.around(span, bind, compiler.context.whole_sessions)
-    columns = {
-        "value": value,
-        "is_previous": str(is_previous),
-        "uuid": "uuid",
-        "is_goal": "0" if table.goal is None else f"event = {bind.text(table.goal)}",
-        "is_view": "1",
-        "bounced": "0",
-        "judged": "0",
-    }
-    events = _EVENTS.format(
-        columns=_named({name: columns[name] for name in names} | {"who": compiler.who()}),
-        events=compiler.once.events,
-        where=compiler.where(span, query.entities),
-        session_id=SESSION_ID,
-        project=compiler.project,
-        is_read=reach.is_read(compiler.project),
-        is_recent=reach.is_recent("own_session"),
-        check=check,
-        since=bind.time(span.start),
-    )
-    if not table.bounce_rate:
-        return events
-    return f"{events} UNION ALL {_bounces(compiler, query, span, is_previous, table, names)}"
+@dataclass(frozen=True, slots=True)
+class EventRows:
+    """The rows of one range, with `who` and the columns of `event_columns`.
 
+    Attributes:
+        names: The columns.
+        kept: The kept rows of sessions, for a question that they answer.
+    """
 
-def _bounces(
-    compiler: Compiler,
-    query: WebQuery,
-    span: DateRange,
-    is_previous: int,
-    table: Table,
-    names: Sequence[str],
-) -> str:
-    counted = CountedSessions(compiler, query, span, None)
-    sessions = counted.sessions
-    sessions.aggregate("has_view", "max(is_view)")
-    if table.breakdown == "Page":
-        entry = clean_path(sessions.shown("$entry_pathname"), table.cleaning, sessions)
-        values = f"[{entry}]"
-    else:
-        sessions.column("own_value", _plain_value(compiler, table))
-        values = sessions.aggregate("own_values", "groupUniqArrayIf(own_value, is_view)")
-    bounce = sessions.value("$is_bounce")
-    columns = {
-        "value": f"arrayJoin({values})",
-        "is_previous": str(is_previous),
-        "uuid": NO_PERSON,
-        "is_goal": "0",
-        "is_view": "0",
-        "bounced": f"ifNull({bounce}, 0)",
-        "judged": f"isNotNull({bounce})",
-    }
-    return _BOUNCES.format(
-        columns=_named({name: columns[name] for name in names} | {"who": NO_PERSON}),
-        sessions=sessions.text(),
-        is_counted=counted.is_counted,
-    )
+    compiler: Compiler
+    query: WebQuery
+    span: DateRange
+    is_previous: int
+    table: Table
+    names: Sequence[str]
+    kept: KeptRows | None
+
+    def text(self) -> str:
+        parts = [self._of_events()] if self.kept is None else self._of_kept(self.kept)
+        if self.table.bounce_rate:
+            parts.append(self._bounces())
+        return " UNION ALL ".join(parts)
+
+    def _of_events(self) -> str:
+        value, check = _value_of_event(self.compiler, self.table)
+        where = self.compiler.where(self.span, self.query.entities)
+        columns = self._columns(value, self.compiler.who())
+        return self._events(columns, where, self.compiler.project, check)
+
+    def _events(self, columns: str, where: str, project: str, check: str = "1") -> str:
+        compiler = self.compiler
+        reach = Reach.around(self.span, compiler.bindings, self._reads_whole)
+        # The engine may look at the ids of other events, too.
+        is_within = " AND ".join(self._within())
+        return _EVENTS.format(
+            columns=columns,
+            events=compiler.once.events,
+            where=where,
+            session_id=SESSION_ID,
+            project=project,
+            is_read=reach.is_read(project),
+            is_recent=reach.is_recent(f"if({is_within}, own_session, '')"),
+            check=check,
+            since=compiler.bindings.time(self.span.start),
+        )
+
+    @property
+    def _reads_whole(self) -> bool:
+        """Return whether the views are those of whole sessions.
+
+        Without kept rows, whatever else is calculated of sessions asks for whole ones when it has
+        met a long one.
+        """
+        is_long = self.kept is not None and not self.kept.are_short
+        is_of_sessions = self.table.bounce_rate or self.query.scope.properties is not None
+        return self.compiler.context.whole_sessions or (is_long and is_of_sessions)
+
+    def _of_kept(self, kept: KeptRows) -> list[str]:
+        compiler, breakdown = self.compiler, self.table.breakdown
+        counted = self._counted()
+        lists = PAGES if breakdown in ("Page", "ScreenName") else SETTINGS
+        keys = [lists.values(key) for key in properties_of(self.table)]
+        joined = [*keys, lists.persons, lists.views]
+        columns = [*counted.sessions.names, "whos", *joined]
+        value = _value(self.table, compiler, lists.values)
+        rows = _KEPT_VIEWS.format(
+            columns=self._columns(value, f"whos[{lists.persons}]", views=lists.views),
+            rows=kept_rows(compiler.bindings, compiler.project, self.span, kept, columns),
+            lists=", ".join(joined),
+            fulfils=counted.fulfils,
+        )
+        return [rows, self._of_read(counted, kept)] if kept.read else [rows]
+
+    def _of_read(self, counted: CountedSessions, kept: KeptRows) -> str:
+        """Return the rows of the sessions that are read from their events."""
+        compiler, bind = self.compiler, self.compiler.bindings
+        conditions = (
+            *self._within(),
+            f"event IN {bind.texts(self.query.events)}",
+            *counted.of_read(kept),
+        )
+        value = _value(self.table, compiler, compiler.text)
+        columns = f"{value} AS value, uuid, {compiler.who()} AS who"
+        is_read = is_of_read(bind, compiler.project, kept)
+        return _EVENTS_OF_READ.format(
+            columns=self._columns("value", "who", views="toUInt32(place = 1)"),
+            events=self._events(columns, "\n   AND ".join(conditions), is_read),
+        )
+
+    def _within(self) -> tuple[str, str]:
+        bind, span = self.compiler.bindings, self.span
+        return f"timestamp >= {bind.time(span.start)}", f"timestamp < {bind.time(span.end)}"
+
+    def _counted(self) -> CountedSessions:
+        return CountedSessions(self.compiler, self.query, self.span, None, self.kept)
+
+    def _bounces(self) -> str:
+        counted, table, compiler = self._counted(), self.table, self.compiler
+        sessions = counted.sessions
+        sessions.aggregate("has_view", "max(is_view)")
+        from_lists = {"has_view": "views > 0"}
+        if table.breakdown == "Page":
+            entry = clean_path(sessions.shown("$entry_pathname"), table.cleaning, sessions)
+            values = f"[{entry}]"
+        else:
+            sessions.column("own_value", _value(table, compiler, compiler.text))
+            values = sessions.aggregate("own_values", "groupUniqArrayIf(own_value, is_view)")
+            from_lists[values] = _listed_values(table, compiler)
+        bounce = sessions.value("$is_bounce")
+        columns = self._columns(
+            f"arrayJoin({values})",
+            NO_PERSON,
+            views="0",
+            is_view="0",
+            uuid=NO_PERSON,
+            bounced=f"ifNull({bounce}, 0)",
+            judged=f"isNotNull({bounce})",
+        )
+        return _BOUNCES.format(
+            columns=columns,
+            sessions=counted.text(from_lists),
+            is_counted=counted.is_counted,
+        )
+
+    def _columns(self, value: str, who: str, **others: str) -> str:
+        goal = self.table.goal
+        texts = {
+            "value": value,
+            "is_previous": str(self.is_previous),
+            "uuid": "uuid",
+            "is_goal": "0" if goal is None else f"event = {self.compiler.bindings.text(goal)}",
+            "is_view": "1",
+            "bounced": "0",
+            "judged": "0",
+            **others,
+        }
+        return _named({name: texts[name] for name in self.names} | {"who": who})
 
 
 def _named(expressions: Mapping[str, str]) -> str:
     return ",\n         ".join(f"{text} AS {name}" for name, text in expressions.items())
 
 
+def properties_of(table: Table) -> tuple[str, ...]:
+    """Return the properties of events that make up the value of a table."""
+    assert table.breakdown is not None
+    return LISTS.get(table.breakdown) or (_EVENT_PROPERTIES[table.breakdown],)
+
+
 def _value_of_event(compiler: Compiler, table: Table) -> tuple[str, str]:
     """Return SQL for the value of an event, and the condition that guarantees it is correct."""
-    if table.breakdown not in _EVENT_PROPERTIES:
-        return _plain_value(compiler, table), "1"
+    if table.breakdown not in _EVENT_PROPERTIES or table.breakdown == "Timezone":
+        return _value(table, compiler, compiler.text), "1"
     text, check = compiler.text_and_check(_EVENT_PROPERTIES[table.breakdown])
-    return _cleaned(text, table, compiler), check
+    return _value(table, compiler, lambda _: text), check
 
 
-def _plain_value(compiler: Compiler, table: Table) -> str:
+def _value(table: Table, compiler: Compiler, text_of: Callable[[str], str]) -> str:
+    """Return SQL for the value of a row.
+
+    Args:
+        text_of: Returns SQL for a property of the row as text, '' without one.
+    """
     if table.breakdown is None:
         return "toString(event)"
+    texts = [text_of(key) for key in properties_of(table)]
+    if table.breakdown in LISTS:
+        together = f"[{', '.join(texts)}]"
+        return f"if(arrayAll(one -> one = '', {together}), '', toJSONString({together}))"
     if table.breakdown == "Timezone":
         # JavaScript offsets are minutes west of UTC; people write hours east of it.
-        offset = f"toFloat64OrNull({compiler.text('$timezone_offset')})"
-        return f"ifNull(toString((0 - {offset}) / 60), '')"
-    if table.breakdown in LISTS:
-        return _listed([compiler.text(name) for name in LISTS[table.breakdown]])
-    return _cleaned(compiler.text(_EVENT_PROPERTIES[table.breakdown]), table, compiler)
+        return f"ifNull(toString((0 - toFloat64OrNull({texts[0]})) / 60), '')"
+    if table.breakdown == "Page":
+        return clean_path(texts[0], table.cleaning, compiler)
+    return texts[0]
 
 
-def _cleaned(text: str, table: Table, compiler: Compiler) -> str:
-    return clean_path(text, table.cleaning, compiler) if table.breakdown == "Page" else text
-
-
-def _listed(texts: Sequence[str]) -> str:
-    together = f"[{', '.join(texts)}]"
-    return f"if(arrayAll(one -> one = '', {together}), '', toJSONString({together}))"
+def _listed_values(table: Table, compiler: Compiler) -> str:
+    """Return SQL for the distinct values of the views of a kept row."""
+    lists = PAGES if table.breakdown == "ScreenName" else SETTINGS
+    keys = properties_of(table)
+    names = {key: f"text_{number}" for number, key in enumerate(keys)}
+    value = _value(table, compiler, names.__getitem__)
+    columns = ", ".join(map(lists.values, keys))
+    made = f"arrayMap(({', '.join(names.values())}) -> {value}, {columns})"
+    return f"CAST(arrayDistinct({made}) AS Array(String))"
 
 
 def clean_path(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:

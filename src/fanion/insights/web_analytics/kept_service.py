@@ -12,6 +12,7 @@ from fanion.insights.sql.compiler import Statement
 from fanion.insights.web_analytics.kept_sql import (
     READ_MAX,
     KeptRows,
+    are_short,
     changed_statement,
     days_of,
     unfit_statement,
@@ -23,13 +24,18 @@ async def rows_from_kept(
     project_id: int,
     spans: Sequence[DateRange],
     statement: Callable[[KeptRows], Statement],
+    *,
+    of_views: bool = False,
 ) -> list[tuple[Any, ...]] | None:
     """Return the rows of a statement about some ranges, None if it must read all events.
 
     Rows of sessions are deleted only after a mutation. So if there was none when the statement had
     ended, it has read them all.
+
+    Args:
+        of_views: Whether the statement reads the views of sessions.
     """
-    kept = await find_kept_rows(statements, project_id, spans)
+    kept = await find_kept_rows(statements, project_id, spans, of_views=of_views)
     if kept is None:
         return None
     rows = await statements.rows(project_id, statement(kept))
@@ -38,7 +44,11 @@ async def rows_from_kept(
 
 
 async def find_kept_rows(
-    statements: Statements, project_id: int, spans: Iterable[DateRange]
+    statements: Statements,
+    project_id: int,
+    spans: Iterable[DateRange],
+    *,
+    of_views: bool = False,
 ) -> KeptRows | None:
     """Return what a question about some ranges may read, None if it must read all events.
 
@@ -59,7 +69,9 @@ async def find_kept_rows(
     changed = [session_id for session_id, _, _ in times]
     if len(changed) > READ_MAX:
         return None
-    times += await statements.rows(project_id, unfit_statement(project_id, spans, changed))
+    times += await statements.rows(
+        project_id, unfit_statement(project_id, spans, changed, of_views=of_views)
+    )
     return _kept(state.last_mutation, times)
 
 
@@ -67,4 +79,5 @@ def _kept(last_mutation: int, times: Sequence[tuple[str, datetime, datetime]]) -
     ids = {session_id for session_id, _, _ in times}
     if len(ids) > READ_MAX:
         return None
-    return KeptRows(last_mutation, sorted(ids), days_of((first, last) for _, first, last in times))
+    days = days_of((first, last) for _, first, last in times)
+    return KeptRows(last_mutation, sorted(ids), days, are_short(times))

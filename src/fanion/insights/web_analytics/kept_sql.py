@@ -6,13 +6,15 @@ from its events even so.
 Source: docs/decisions/0026-kept-sessions.md.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from fanion.events.storage.session_rows_sql import IS_NEW
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sessions.kept_views_sql import IS_UNLISTED
 from fanion.insights.sessions.sql import AROUND, LONG, SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Statement
 from fanion.properties.bindings import Bindings
@@ -48,6 +50,7 @@ _IS_LONG: Final = f"""dateDiff('second', started, ended) >= {int(LONG.total_seco
        AND started < {{until}}
        AND ended >= {{since}}"""
 _GOES_ON: Final = "started < {end} AND ended >= {end}"
+_IS_UNLISTED: Final = f"started >= {{start}} AND started < {{end}} AND {IS_UNLISTED}"
 _ROWS: Final = """
     SELECT session_id,
            {names}
@@ -55,7 +58,6 @@ _ROWS: Final = """
      WHERE {project}
        AND started >= {since}
        AND started < {until}"""
-_OF_READ: Final = "{project} AND {session} IN ({read}) AND {is_day}"
 # Ids are passed on as hexadecimal digits, because they may be any bytes.
 _READ: Final = "SELECT unhex(arrayJoin({ids}))"
 
@@ -68,11 +70,13 @@ class KeptRows:
         last_mutation: An answer from the rows is right if the events have no later mutation.
         read: The ids of the other sessions, in hexadecimal digits.
         days: The days on which these have events, None for any.
+        are_short: Whether none of these is as long as LONG, so that `days` has all their events.
     """
 
     last_mutation: int
     read: Sequence[str] = ()
     days: Sequence[date] | None = ()
+    are_short: bool = True
 
 
 def changed_statement(project_id: int, last_insert: int) -> Statement:
@@ -84,7 +88,7 @@ def changed_statement(project_id: int, last_insert: int) -> Statement:
 
 
 def unfit_statement(
-    project_id: int, spans: Iterable[DateRange], changed: Sequence[str]
+    project_id: int, spans: Iterable[DateRange], changed: Sequence[str], *, of_views: bool = False
 ) -> Statement:
     """Return the statement of the sessions whose rows do not answer a question about some ranges.
 
@@ -92,6 +96,7 @@ def unfit_statement(
 
     Args:
         changed: The ids of sessions with later events, in hexadecimal digits.
+        of_views: Whether the question reads the views of sessions.
     """
     bind = Bindings()
     conditions = [f"session_id IN ({_read(bind, changed)})"] if changed else []
@@ -99,6 +104,9 @@ def unfit_statement(
         since, until, end = map(bind.time, (span.start - AROUND, span.end + AROUND, span.end))
         conditions.append(_IS_LONG.format(since=since, until=until))
         conditions.append(_GOES_ON.format(end=end))
+        if of_views:
+            start = bind.time(span.start)
+            conditions.append(_IS_UNLISTED.format(start=start, end=end))
     project = f"project_id = {bind.add(project_id, 'UInt64')}"
     rows = " UNION ALL ".join(_ROWS_WHERE.format(project=project, where=w) for w in conditions)
     return Statement(_UNFIT.format(rows=rows, limit=READ_MAX + 1), bind.values)
@@ -106,6 +114,19 @@ def unfit_statement(
 
 def _read(bind: Bindings, ids: Sequence[str]) -> str:
     return _READ.format(ids=bind.add(list(ids), "Array(String)"))
+
+
+def are_short(times: Iterable[tuple[str, datetime, datetime]]) -> bool:
+    """Return whether no session takes as long as LONG.
+
+    Args:
+        times: Ids of sessions, each with the times of a first and a last event.
+    """
+    ends: dict[str, tuple[datetime, datetime]] = {}
+    for session_id, first, last in times:
+        known = ends.get(session_id, (first, last))
+        ends[session_id] = min(known[0], first), max(known[1], last)
+    return all(last - first < LONG for first, last in ends.values())
 
 
 def days_of(times: Iterable[tuple[datetime, datetime]]) -> Sequence[date] | None:
@@ -119,25 +140,53 @@ def days_of(times: Iterable[tuple[datetime, datetime]]) -> Sequence[date] | None
     return sorted(days)
 
 
-def kept_text(sessions: Sessions, project: str, span: DateRange, kept: KeptRows) -> str:
+def kept_text(
+    sessions: Sessions,
+    project: str,
+    span: DateRange,
+    kept: KeptRows,
+    from_lists: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Return the rows of `sessions.text()` for sessions that began in the range, from kept rows.
 
     Args:
         project: The condition on the project.
+        from_lists: Aggregates that rows do not have by their names, and how each is computed.
     """
     bind = sessions.bindings
-    rows = _ROWS.format(
-        names=",\n           ".join(sessions.names),
-        project=project,
-        since=bind.time(span.start),
-        until=bind.time(span.end),
-    )
+    names = [f"{from_lists[n]} AS {n}" if n in from_lists else n for n in sessions.names]
+    rows = kept_rows(bind, project, span, kept, names)
     if not kept.read:
         return rows
-    read = _read(bind, kept.read)
-    rows += f"\n       AND session_id NOT IN ({read})"
+    return f"{rows}\n     UNION ALL\n{rows_of_read(sessions, project, span, kept)}"
+
+
+def rows_of_read(sessions: Sessions, project: str, span: DateRange, kept: KeptRows) -> str:
+    """Return the rows of `sessions.text()` for sessions that are read from their events."""
+    bind = sessions.bindings
+    of_read = is_of_read(bind, project, kept)
+    if kept.are_short:
+        return sessions.grouped("session_id", of_read)
+    return sessions.of_events(of_read, Reach.around(span, bind, True))
+
+
+def kept_rows(
+    bindings: Bindings, project: str, span: DateRange, kept: KeptRows, names: Sequence[str]
+) -> str:
+    """Return some columns of the kept rows of sessions that began in the range."""
+    rows = _ROWS.format(
+        names=",\n           ".join(names),
+        project=project,
+        since=bindings.time(span.start),
+        until=bindings.time(span.end),
+    )
+    read = _read(bindings, kept.read)
+    return f"{rows}\n       AND session_id NOT IN ({read})" if kept.read else rows
+
+
+def is_of_read(bindings: Bindings, project: str, kept: KeptRows) -> str:
+    """Return the condition on an event of a session that is read from its events."""
     is_day = "1"
     if kept.days is not None:
-        is_day = f"toDate32(timestamp) IN {bind.add(list(kept.days), 'Array(Date32)')}"
-    of_read = _OF_READ.format(project=project, session=SESSION_ID, read=read, is_day=is_day)
-    return f"{rows}\n     UNION ALL\n{sessions.of_events(of_read, Reach.around(span, bind, True))}"
+        is_day = f"toDate32(timestamp) IN {bindings.add(list(kept.days), 'Array(Date32)')}"
+    return f"{project} AND {SESSION_ID} IN ({_read(bindings, kept.read)}) AND {is_day}"

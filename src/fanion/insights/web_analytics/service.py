@@ -53,9 +53,8 @@ async def calculate_web_stats(
     def statement(kept: KeptRows | None) -> Statement:
         return table_statement(calculation.context, query, spans, table, kept)
 
-    if not table.is_of_sessions:
-        return stats_answer(query, await calculation.rows(statement(None)))
-    return stats_answer(query, await _rows(calculation, query, spans, statement))
+    of_views = not table.is_of_sessions
+    return stats_answer(query, await _rows(calculation, query, spans, statement, of_views=of_views))
 
 
 async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) -> dict[str, Any]:
@@ -74,11 +73,17 @@ async def _rows(
     query: WebOverviewQuery | WebStatsTableQuery,
     spans: Sequence[DateRange],
     statement: Callable[[KeptRows | None], Statement],
+    *,
+    of_views: bool = False,
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement, from kept rows of sessions where these answer it."""
+    """Return the rows of a statement, from kept rows of sessions where these answer it.
+
+    Args:
+        of_views: Whether it reads the views of sessions.
+    """
     if is_kept(query, query.goal):
         statements, project_id = calculation.statements, calculation.project.id
-        rows = await rows_from_kept(statements, project_id, spans, statement)
+        rows = await rows_from_kept(statements, project_id, spans, statement, of_views=of_views)
         if rows is not None:
             return rows
     return await calculation.rows(statement(None))

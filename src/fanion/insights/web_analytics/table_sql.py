@@ -13,7 +13,7 @@ from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import CountedSessions
-from fanion.insights.web_analytics.event_rows_sql import clean_path, event_columns, event_rows
+from fanion.insights.web_analytics.event_rows_sql import EventRows, clean_path, event_columns
 from fanion.insights.web_analytics.kept_sql import KeptRows
 from fanion.insights.web_analytics.query import Column, WebQuery
 from fanion.insights.web_analytics.tables import SESSION_FIELDS, Table
@@ -63,15 +63,15 @@ def table_statement(
     visitors, views, bounce rate, conversions, persons who converted, their rate.
     """
     compiler, is_compared = Compiler(context), len(spans) > 1
-    names = _names(table, compiler.once, is_compared=is_compared)
+    names = _names(table, compiler.once, kept, is_compared=is_compared)
     rows = " UNION ALL ".join(
         _session_rows(compiler, query, span, index, table, kept)
         if table.is_of_sessions
-        else event_rows(compiler, query, span, index, table, names)
+        else EventRows(compiler, query, span, index, table, names, kept).text()
         for index, span in enumerate(spans)
     )
     text = _STATS.format(
-        figures=_figures(compiler.once, table, is_compared=is_compared),
+        figures=_figures(compiler.once, table, names, is_compared=is_compared),
         counted=compiler.resolved(rows, names),
         shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
         order=_order(table, is_compared=is_compared),
@@ -81,10 +81,12 @@ def table_statement(
     return compiler.statement(text)
 
 
-def _names(table: Table, once: CountedOnce, *, is_compared: bool) -> list[str]:
+def _names(
+    table: Table, once: CountedOnce, kept: KeptRows | None, *, is_compared: bool
+) -> list[str]:
     """Return the columns that the figures are computed from."""
     if not table.is_of_sessions:
-        return event_columns(table, once, is_compared=is_compared)
+        return event_columns(table, once, kept, is_compared=is_compared)
     return [
         *("value", "place", "views"),
         *(["is_previous"] if is_compared else []),
@@ -93,7 +95,7 @@ def _names(table: Table, once: CountedOnce, *, is_compared: bool) -> list[str]:
     ]
 
 
-def _figures(once: CountedOnce, table: Table, *, is_compared: bool) -> str:
+def _figures(once: CountedOnce, table: Table, names: Sequence[str], *, is_compared: bool) -> str:
     """Return the figures; those that the table does not show are 0."""
     now = "NOT is_previous" if is_compared else "1"
     stretches = (("", now, True), ("_before", "is_previous", is_compared))
@@ -102,22 +104,25 @@ def _figures(once: CountedOnce, table: Table, *, is_compared: bool) -> str:
     if "conversion_rate" in shown:
         shown.add("unique_conversions")
     return ",\n         ".join(
-        f"{_figure(text, when, suffix, once, table) if is_read and name in shown else 0} "
+        f"{_figure(text, when, suffix, once, table, names) if is_read and name in shown else 0} "
         f"AS {name}{suffix}"
         for name, text in texts.items()
         for suffix, when, is_read in stretches
     )
 
 
-def _figure(text: str, when: str, suffix: str, once: CountedOnce, table: Table) -> str:
+def _figure(
+    text: str, when: str, suffix: str, once: CountedOnce, table: Table, names: Sequence[str]
+) -> str:
     is_view = "is_view" if table.bounce_rate else "1"
     is_goal = "0" if table.goal is None else "is_goal"
+    views = f"{is_view} AND {when}"
     return text.format(
         when=when,
         suffix=suffix,
         is_view=is_view,
         is_goal=is_goal,
-        views=once.count(f"{is_view} AND {when}"),
+        views=f"sumIf(counted.views, {views})" if "views" in names else once.count(views),
         goals=once.count(f"{is_goal} AND {when}"),
     )
 
