@@ -10,6 +10,8 @@ NPM := tests/clients/npm
 GENERATORS := .venv/clients/generators
 # Clients of PostHog and OpenFeature for other languages, compiled by the long tests that use them.
 COMPILED := .venv/clients/compiled
+# The broker that tests of the accept log in Kafka start.
+KAFKA := .venv/kafka
 # Python may be told to write no bytecode (PYTHONDONTWRITEBYTECODE, usual in containers): each
 # start then compiled 300 files again, a fifth of its time. A file that has changed is compiled anew.
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
@@ -36,7 +38,8 @@ docs: .venv/.installed-dev
 	@$(BIN)/python -m docs_site
 
 # Without a built console its tests are skipped and say so. Marks say what is long, and why.
-test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed console-packages
+test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed \
+  $(KAFKA)/.installed console-packages
 	$(COMPILE)
 	@$(BIN)/python console/build.py || true
 	$(PYTEST) -n 2 -m "not long or quick" $(TESTS) $(OR_NONE)
@@ -57,7 +60,7 @@ test-browser: .venv/.installed-dev console-packages
 	$(PYTEST) -n 3 -m browser tests/console
 
 # Several servers, PostgreSQL with a standby, and faults; FANION_TEST_CLUSTER_SEEDS: how often each.
-test-cluster: .venv/.installed-dev
+test-cluster: .venv/.installed-dev $(KAFKA)/.installed
 	$(COMPILE)
 	$(PYTEST) -m cluster tests/cluster
 
@@ -141,16 +144,19 @@ define install_jars
 @if command -v mvn >/dev/null && command -v javac >/dev/null; then \
   echo "mvn"; mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(@D)) \
     && (cd $(@D) && sha256sum --check --quiet $(abspath $(<D)/jars.sha256)) && touch $@ \
-    || echo "mvn failed: tests of clients for Java will be skipped"; \
-else echo "no javac and mvn: tests of clients for Java will be skipped"; fi
+    || echo "mvn failed: tests of $(1) will be skipped"; \
+else echo "no javac and mvn: tests of $(1) will be skipped"; fi
 endef
 
-$(GENERATORS)/java/.installed: tests/clients/generated/pom.xml tests/clients/generated/jars.sha256
-	$(install_jars)
+$(GENERATORS)/java/.installed: tests/clients/generated/pom.xml tests/clients/generated/jars.sha256 | $(KAFKA)/.installed
+	$(call install_jars,clients for Java)
 
 # One after the other: Maven has one folder for all that it loads.
 $(COMPILED)/java/.installed: tests/clients/java/pom.xml tests/clients/java/jars.sha256 | $(GENERATORS)/java/.installed
-	$(install_jars)
+	$(call install_jars,clients for Java)
+
+$(KAFKA)/.installed: tests/support/kafka/pom.xml tests/support/kafka/jars.sha256
+	$(call install_jars,the accept log in Kafka)
 
 # crates.lock is Cargo.lock without the registry of each package, which Cargo names itself. It is
 # rewritten from a new Cargo.lock by `cargo generate-lockfile` and `grep -v '^source' Cargo.lock`.

@@ -35,6 +35,7 @@ from tests.support.events_engine import (
     server_events,
 )
 from tests.support.examples import MANY
+from tests.support.kafka.brokers import Kafka, private_kafka
 from tests.support.memory_folder import write_to_memory
 from tests.support.postgres import (
     POSTGRESQL,
@@ -222,6 +223,13 @@ def postgres() -> Iterator[Postgres]:
             yield server
     except NoPostgres as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """Yield a cluster of one broker, which starts in 4 s; with pytest-xdist each worker has one."""
+    with private_kafka() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

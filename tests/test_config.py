@@ -304,6 +304,15 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         "FANION_ROLE=web needs PostgreSQL in DATABASE_URL: records in SQLite are served by one "
         "process, with all roles",
     ),
+    "a log without PostgreSQL": (
+        {"FANION_LOG_URL": "kafka://b:9092/fanion"},
+        "FANION_LOG_URL needs PostgreSQL in DATABASE_URL, which has the positions",
+    ),
+    "a log elsewhere": (
+        {"FANION_LOG_URL": "nats://b:4222", "FANION_DATABASE_URL": "postgresql://h/d"},
+        "FANION_LOG_URL must begin with kafka:// or kafkas://, as in "
+        "kafka://user:password@host:9092,host:9092/name",
+    ),
     "a role on an embedded event store": (
         {"FANION_ROLE": "web,ingest", "FANION_DATABASE_URL": "postgresql://h/d"},
         "FANION_ROLE=web, ingest needs a ClickHouse server in EVENTS_URL: an embedded event store "
@@ -323,6 +332,7 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_EVENTS_URL": "clickhouse://u:p@h:8123/d?cluster=all-2.0_x"},
         {"FANION_EVENTS_URL": "clickhouse+https://h"},
         {"FANION_EVENTS_URL": "chdb:///srv/events?database=fanion"},
+        {"FANION_LOG_URL": "kafka://b:9092", "FANION_DATABASE_URL": "postgresql://h/d"},
         {"FANION_ROLE": "web", "FANION_DATABASE_URL": "postgresql://h/d"},
         {"FANION_ROLE": "api,ingest,jobs", "FANION_DATABASE_URL": "postgresql://h/d"},
         {
@@ -373,12 +383,13 @@ def test_a_wrong_value_is_reported_in_one_line_that_names_it(name: str) -> None:
     [
         ("database_url", "postgresql://user:s3cret@db.example/fanion"),
         ("events_url", "clickhouse://user:s3cret@db.example/fanion"),
+        ("log_url", "kafka://user:s3cret@broker.example:9092/fanion"),
         ("smtp_url", "smtps://user:s3cret@mail.example"),
     ],
 )
 def test_what_may_hold_a_password_is_not_returned(field: str, url: str) -> None:
     mail = {"mail_from": "a@example.com", "public_url": "https://fanion.example.com"}
-    values: dict[str, Any] = {field: url, **mail}
+    values: dict[str, Any] = {"database_url": "postgresql://h/d", field: url, **mail}
 
     returned = repr(read_settings({}, values))
 

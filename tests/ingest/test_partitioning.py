@@ -5,7 +5,7 @@ from msgspec import json
 
 from fanion.accept_log.port import Envelope
 from fanion.ingest.items import read_items
-from fanion.ingest.partitioning import cut
+from fanion.ingest.partitioning import cut, cut_named
 from fanion.ingest.pipeline.prepare import distinct_id_of
 from tests.support.accept_logs import envelope
 
@@ -60,6 +60,14 @@ def test_what_goes_to_one_partition_or_cannot_be_read_stays_whole(body: object) 
 
     assert piece is whole
     assert 1 <= partition <= PARTITIONS
+
+
+def test_a_batch_is_split_before_an_append_in_parts_only_if_it_may_be_repeated() -> None:
+    items = [{"event": "e", "distinct_id": f"u{n}", "uuid": f"id {n}"} for n in range(20)]
+    unnamed = captured({"batch": [*items, {"event": "e", "distinct_id": "v"}]})
+
+    assert cut_named(captured(items), PARTITIONS) == cut(captured(items), PARTITIONS)
+    assert cut_named(unnamed, PARTITIONS) == [(partition_of(items[0]), unnamed)]
 
 
 @pytest.mark.parametrize("body", [b"", b'[{"event":', b"\xff", b"[" * 100_000])

@@ -62,6 +62,10 @@ class SimulatedLog(AcceptLog):
         self._accepted = accepted
         self.link = Link(accepted.network, OSError)
 
+    @property
+    def positions_prefix(self) -> str:
+        return ""
+
     async def read(
         self,
         after: Positions,

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fanion.accept_log.port import SINGLE, AcceptLog, Envelope, LogEntry, Positions
-from fanion.accept_log.postgres import PostgresLog, open_postgres_log
+from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.postgres_partitions import PARTITIONS
+from fanion.accept_log.shared import SharedLog
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.ingest.partitioning import cut
 from tests.support.postgres import SQLITE
@@ -19,14 +20,20 @@ from tests.support.postgres import SQLITE
 if TYPE_CHECKING:
     import pytest
 
+    from tests.support.kafka.brokers import Kafka
+
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
+KAFKA = "kafka"
 
 
 def log_location(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
     """Return the URL or path at which `open_log` opens a log of that engine."""
     if engine == SQLITE:
         return str(folder / "accept-log.db")
+    if engine == KAFKA:
+        kafka: Kafka = request.getfixturevalue("kafka")
+        return kafka.url()
     url: str = request.getfixturevalue("postgres_url")
     return url
 
@@ -35,8 +42,12 @@ async def open_log(location: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
     """Open an accept log.
 
     Args:
-        location: A PostgreSQL URL, or the path of a file.
+        location: A URL of PostgreSQL or Kafka, or the path of a file.
     """
+    if location.startswith("kafka://"):
+        from tests.support.kafka.logs import open_kafka_log
+
+        return await open_kafka_log(location)
     if location.startswith("postgresql://"):
         return await open_postgres_log(location, bytes_max=bytes_max, cut=cut)
     return await open_sqlite_log(Path(location), bytes_max=bytes_max)
@@ -48,7 +59,7 @@ def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int =
 
 def positions_everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
     """Return this position for all partitions that appends go to."""
-    if isinstance(log, PostgresLog):
+    if isinstance(log, SharedLog):
         return dict.fromkeys(range(1, log.partitions + 1), entry_id)
     return {SINGLE: entry_id}
 

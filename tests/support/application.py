@@ -27,14 +27,13 @@ from fanion.accept_log.spool import SpooledLog
 from fanion.accept_log.sqlite import SqliteLog
 from fanion.accounts.model import Device
 from fanion.accounts.sessions.cookies import PLAIN_NAME
+from fanion.app.accept_logs import open_log, open_spooled_log
 from fanion.app.server import Server, server_application
 from fanion.app.services import (
     AppContext,
     RequestWaits,
     Stores,
     build_services,
-    open_log,
-    open_spooled_log,
     opened_spool,
 )
 from fanion.cohorts.calculation.worker import Calculator
@@ -118,6 +117,10 @@ class WatchedLog:
         self._moved = asyncio.Condition()
         self.without_task = 0
         self.last: Envelope | None = None
+
+    @property
+    def positions_prefix(self) -> str:
+        return self._log.positions_prefix
 
     async def append(self, envelope: Envelope) -> int:
         self.last = envelope

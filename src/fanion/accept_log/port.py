@@ -6,6 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from fanion.errors import AppError
+
 # The fields of an envelope other than its body are stored once per request, but used for each of
 # its events.
 # Browsers and SDKs send less than 300 characters, apps that embed browsers up to 500.
@@ -47,7 +49,7 @@ class LogEntry(msgspec.Struct, frozen=True):
     partition: int = 0
 
 
-# The only partition of a log in SQLite; those of PostgreSQL are numbered from 1.
+# The only partition of a log in SQLite; those of PostgreSQL and Kafka are numbered from 1.
 SINGLE = 0
 # An id for each partition concerned.
 Positions = Mapping[int, int]
@@ -82,6 +84,20 @@ class LogFull(Exception):
     """
 
 
+class EnvelopeTooLarge(AppError):
+    """The error when the log never takes an envelope, because of its size.
+
+    Nothing was appended.
+    """
+
+    status, type, default_code = 413, "invalid_request", "payload_too_large"
+
+    def __init__(self, size: int, size_max: int) -> None:
+        super().__init__(
+            f"The request takes {size} bytes in the accept log, which takes at most {size_max}."
+        )
+
+
 class AppendUnsure(OSError):
     """The error when a server may have stored an append although it did not say so."""
 
@@ -114,6 +130,7 @@ class Appender(Protocol):
         """Return the envelope's id once it is durable, or its last piece's id if it was split.
 
         Raises:
+            EnvelopeTooLarge: The log never takes it.
             LogFull: A limit is reached.
             OSError: The store fails. Nothing is written, except perhaps if it is an AppendUnsure.
         """
@@ -125,6 +142,10 @@ class AcceptLog(Appender, Protocol):
     Ids are unique across lanes and partitions. Every failure of the store is an OSError.
     """
 
+    @property
+    def positions_prefix(self) -> str:
+        """How the names begin under which the positions of lanes are kept; may be empty."""
+
     async def read(
         self,
         after: Positions,
@@ -134,7 +155,7 @@ class AcceptLog(Appender, Protocol):
         historical: bool = False,
         upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
-        """Return a lane's next entries in these partitions, in id order.
+        """Return a lane's next entries in these partitions, those of a partition in id order.
 
         The result has at least one entry if the lane has one, and is complete up to some id for
         each partition: no entry with a smaller id appears there later.

@@ -11,7 +11,6 @@ from typing import Any
 import asyncpg
 
 from fanion.accept_log import postgres_partitions
-from fanion.accept_log.group_commit import GroupCommitLog
 from fanion.accept_log.port import (
     AppendSuspended,
     AppendUnsure,
@@ -21,6 +20,7 @@ from fanion.accept_log.port import (
     LogFull,
     Positions,
 )
+from fanion.accept_log.shared import SharedLog
 
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, and one connection trims
 CONNECT_S = 5.0
@@ -41,12 +41,8 @@ CUT_HERE_BYTES_MAX = 512 * 1024
 Cut = Callable[[Envelope, int], Sequence[tuple[int, Envelope]]]
 
 
-class PostgresLog(GroupCommitLog):
-    """The accept log in PostgreSQL, as one process uses it.
-
-    Attributes:
-        partitions: Their number.
-    """
+class PostgresLog(SharedLog):
+    """The accept log in PostgreSQL, as one process uses it."""
 
     def __init__(
         self, pool: "asyncpg.Pool[asyncpg.Record]", bytes_max: int, cut: Cut, partitions: int
@@ -56,7 +52,15 @@ class PostgresLog(GroupCommitLog):
         self._bytes_max = {False: bytes_max, True: bytes_max // 2}
         self._cut = cut
         self._trimmed: dict[bool, dict[int, int]] = {False: {}, True: {}}  # trimmed by this process
-        self.partitions = partitions
+        self._partitions = partitions
+
+    @property
+    def partitions(self) -> int:
+        return self._partitions
+
+    @property
+    def positions_prefix(self) -> str:
+        return ""
 
     async def read(
         self,
@@ -159,6 +163,9 @@ class PostgresLog(GroupCommitLog):
             await postgres_partitions.move_spool_position(connection, spool, historical, last)
         self.lane(historical).note_appended(ids[-1])
 
+    async def require_fits(self, envelopes: Sequence[Envelope]) -> None:
+        """Do nothing: PostgreSQL takes any request that is accepted."""
+
     async def ping(self) -> None:
         """Ask the server for an answer.
 
@@ -179,7 +186,7 @@ class PostgresLog(GroupCommitLog):
 
     async def _cut_all(self, envelopes: Sequence[Envelope]) -> list[Sequence[tuple[int, Envelope]]]:
         def cut() -> list[Sequence[tuple[int, Envelope]]]:
-            return [self._cut(envelope, self.partitions) for envelope in envelopes]
+            return [self._cut(envelope, self._partitions) for envelope in envelopes]
 
         if sum(len(envelope.body) for envelope in envelopes) <= CUT_HERE_BYTES_MAX:
             return cut()

@@ -1,8 +1,8 @@
 """The spool of a server, as each of its processes uses it.
 
-Captures that PostgreSQL does not take are kept in a file on this machine's disk, and are sent on
-afterwards. While the spool holds anything, later captures follow it there, so that the captures of
-a server stay in order.
+Captures that PostgreSQL or Kafka does not take are kept in a file on this machine's disk, and are
+sent on afterwards. While the spool holds anything, later captures follow it there, so that the
+captures of a server stay in order.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class SpoolSwitch:
         return sum(self._words[_FIRST:])
 
     def count(self) -> None:
-        """Count what this process has written, or that PostgreSQL does not take captures."""
+        """Count what this process has written, or that the log does not take captures."""
         self._words[self._own] += 1
 
     def sent(self, written: int) -> None:
@@ -90,12 +90,14 @@ class CommittingLog(Committing, Protocol):
 
     def lane(self, historical: bool) -> GroupCommit: ...
 
+    async def require_fits(self, envelopes: Sequence[Envelope]) -> None: ...
+
 
 class SpooledLog(GroupCommitLog):
-    """The accept log for captures: PostgreSQL, or the spool while PostgreSQL does not take them.
+    """The accept log for captures: the shared log, or the spool while that does not take them.
 
     Args:
-        log: The log in PostgreSQL; None while it has not been reached since the start.
+        log: The shared log; None while it has not been reached since the start.
     """
 
     def __init__(
@@ -115,16 +117,17 @@ class SpooledLog(GroupCommitLog):
         """Write a group and return its ids in the log or in the spool.
 
         Raises:
+            EnvelopeTooLarge: The log never takes one of them; nothing was written.
             LogFull: The log or the spool is full; nothing was written.
-            AppendSuspended: This process was suspended; PostgreSQL may have stored the group.
-            OSError: Neither takes the group, or PostgreSQL may have stored it and it cannot be
+            AppendSuspended: This process was suspended; the log may have stored the group.
+            OSError: Neither takes the group, or the log may have stored it and it cannot be
                 recognized.
         """
         await self._pause()
         if self._log is not None and not self._switch.is_on:
             try:
                 ids = await self._log.commit(envelopes, historical=historical)
-            except AppendSuspended:  # which says nothing about PostgreSQL
+            except AppendSuspended:  # which says nothing about the log
                 raise
             except OSError as error:
                 self._turn_on(error)
@@ -133,6 +136,8 @@ class SpooledLog(GroupCommitLog):
             else:
                 self._log.lane(historical).note_appended(ids[-1])
                 return ids
+        if self._log is not None:
+            await self._log.require_fits(envelopes)
         ids = await self._spool.commit(envelopes, historical=historical)
         self._switch.count()
         return ids
@@ -152,7 +157,7 @@ class SpooledLog(GroupCommitLog):
     async def _as_repetitions(
         self, envelopes: Sequence[Envelope], error: AppendUnsure
     ) -> Sequence[Envelope]:
-        """Return envelopes that are dropped if PostgreSQL has stored them after all.
+        """Return envelopes that are dropped if the log has stored them after all.
 
         Raises:
             AppendUnsure: Items without a UUID would then be stored twice. Their client may repeat

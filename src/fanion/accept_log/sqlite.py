@@ -234,6 +234,10 @@ class SqliteLog(GroupCommitLog):
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="accept-log-read")
         self._trimmed = {False: 0, True: 0}
 
+    @property
+    def positions_prefix(self) -> str:
+        return ""
+
     async def read(
         self,
         after: Positions,

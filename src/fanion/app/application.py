@@ -91,11 +91,11 @@ async def measure_spool(context: AppContext, spool: Spool | None) -> None:
 async def measure_lag(public: Services) -> None:
     """Update the metrics of the logs and the mirror, when metrics are requested."""
     metrics = public.context.metrics
-    metrics.log_bytes_max.set(public.context.settings.accept_log_bytes_max)
+    metrics.log_bytes_max.set(public.context.settings.log_bytes_limit)
     await measure_spool(public.context, public.spool)
     _measure_backups(public.context)
     try:
-        lanes = await public.backlogs()
+        lanes = await in_time(public.backlogs())
         # Read after the log: what has left the log by now is stored, or counted here.
         changes = await public.changes_to_mirror()
     except (OSError, RecordsUnavailable):
@@ -242,7 +242,7 @@ def log_check(public: Services) -> Check:
             waiting = sum(lane.bytes for lane in await in_time(public.backlogs()))
         except OSError as error:  # or TimeoutError, which is one
             return CheckResult(State.UNREACHABLE, str(error), is_needed)
-        if waiting < settings.accept_log_bytes_max:
+        if waiting < settings.log_bytes_limit:
             return OK
         # A full log must not make the ingesting role unready: it is what drains the log.
         return CheckResult(State.FULL, is_needed=is_needed and Role.WEB in settings.roles)

@@ -17,9 +17,8 @@ from random import random
 import structlog
 
 from fanion.accept_log.port import AcceptLog, Appender, Backlog
-from fanion.accept_log.spool import SpooledLog
 from fanion.accept_log.spool_folder import Spool, open_spool
-from fanion.accept_log.sqlite import open_sqlite_log
+from fanion.app.accept_logs import open_log, open_spooled_log
 from fanion.app.clocks import check_records_clock
 from fanion.app.pauses import require_arrived
 from fanion.cohorts.members.store import memberships
@@ -31,7 +30,6 @@ from fanion.db.change_feed import ChangeFeed, FeedTopic
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import NEWEST, migrate
 from fanion.events.mirror_outbox_store import count_unmirrored
-from fanion.events.ownership_store import read_installation
 from fanion.flags.definitions.store import FlagStore
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
@@ -49,9 +47,7 @@ from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
-from fanion.ingest.items import are_named
-from fanion.ingest.partitioning import cut
-from fanion.ingest.pipeline.position_store import ingested_upto, lane_backlogs
+from fanion.ingest.pipeline.position_store import lane_backlogs
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.observability.tracing import NO_TRACING, Tracing
@@ -258,41 +254,6 @@ async def open_stores(context: AppContext, spool: Spool | None = None) -> AsyncG
             await log.close()
     finally:
         await records.close()
-
-
-async def open_log(settings: Settings, records: Records) -> AcceptLog:
-    """Open the accept log: in PostgreSQL if the records are there, else in its own file.
-
-    Raises:
-        OSError: The log cannot be opened.
-        RecordsUnavailable: The records store does not answer.
-        StartRefused: The log belongs to another installation.
-    """
-    bytes_max = settings.accept_log_bytes_max
-    if records.dialect == "postgresql":
-        from fanion.accept_log.postgres import open_postgres_log
-
-        return await open_postgres_log(settings.records_url, bytes_max=bytes_max, cut=cut)
-    return await open_sqlite_log(
-        settings.accept_log_path,
-        bytes_max=bytes_max,
-        after=await ingested_upto(records),
-        shared=settings.answering > 1,
-        installation=str((await read_installation(records)).id),
-    )
-
-
-async def open_spooled_log(records: Records, log: AcceptLog, spool: Spool) -> SpooledLog:
-    """Return the log for captures, and let the spool send to the log in PostgreSQL.
-
-    Raises:
-        RecordsUnavailable: The records store does not answer.
-    """
-    from fanion.accept_log.postgres import PostgresLog
-
-    assert isinstance(log, PostgresLog)
-    spool.attach(log, str((await read_installation(records)).id))
-    return SpooledLog(log, spool, spool.switch, are_named)
 
 
 def open_offline_flags(settings: Settings) -> OfflineFlagStore:

@@ -9,14 +9,16 @@ import socket
 import sys
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 import msgspec
 import uvloop
 
 from fanion.accept_log.group_commit import GroupCommitLog
+from fanion.accept_log.shared import SharedLog
 from fanion.accept_log.spool import SpooledLog, SpoolSwitch
 from fanion.accept_log.sqlite import SqliteAppender
+from fanion.app.accept_logs import kafka_log
 from fanion.app.application import Readiness, build_application
 from fanion.app.loops import observed_loops
 from fanion.app.services import AppContext, build_capture, build_flag_services
@@ -41,9 +43,6 @@ from fanion.server.server import HttpServer
 from fanion.web.application import FastRoute, error_response
 from fanion.web.routes import AnsweredBy
 
-if TYPE_CHECKING:  # it is loaded only where the records are in PostgreSQL
-    from fanion.accept_log.postgres import PostgresLog
-
 # Connections to PostgreSQL: batched reads of flags run two at a time of each kind, and the log has
 # two lanes.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
@@ -62,10 +61,12 @@ class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
     Attributes:
         settings: The fields of `config.Settings`.
         changes: The number of `Changed` messages sent before.
+        installation: The id of the installation.
     """
 
     settings: dict[str, Any]
     changes: int
+    installation: str = ""
 
 
 class LogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -158,7 +159,7 @@ class WebWorker:
         start: The server's first message.
         counters: Shared with the server.
         number: Which of the workers this is.
-        log: The log in PostgreSQL; None where a file is the log, to whose writer the server
+        log: The log that servers share; None where a file is the log, to whose writer the server
             provides a channel.
     """
 
@@ -170,7 +171,7 @@ class WebWorker:
         number: int,
         context: AppContext,
         records: Records,
-        log: "PostgresLog | None",
+        log: SharedLog | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._counters = counters
@@ -191,7 +192,7 @@ class WebWorker:
             partial(self._send, NeedLogChannel()), 0.0 if log is None else SPOOL_OPEN_S
         )
         self._log: GroupCommitLog = log or self._file
-        self._postgres = log
+        self._shared = log
         if log is not None and context.settings.has_spool:
             switch = SpoolSwitch()
             switch.share(counters.spool, number + 1)
@@ -212,7 +213,7 @@ class WebWorker:
 
     async def run(self) -> None:
         try:
-            if self._postgres is None:
+            if self._shared is None:
                 self._send(NeedLogChannel())
             async with background_tasks(*self._loops()):
                 await self._http.answer_with(self)
@@ -222,8 +223,8 @@ class WebWorker:
                 await self._http.wait_closed()
             await self._log.close_lanes()
             await self._file.close()
-            if self._postgres is not None:
-                await self._postgres.close()
+            if self._shared is not None:
+                await self._shared.close()
         finally:
             self._send_metrics()
 
@@ -382,7 +383,7 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
     records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
     records.count_writes(counters.writes, here=False)
     try:
-        log = await _open_postgres_log(settings) if records.dialect == "postgresql" else None
+        log = await _open_shared_log(settings, start) if records.dialect == "postgresql" else None
         await WebWorker(line, start, counters, number, context, records, log).run()
     finally:
         await records.close()
@@ -390,7 +391,9 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
         context.lines.close()
 
 
-async def _open_postgres_log(settings: Settings) -> "PostgresLog":
+async def _open_shared_log(settings: Settings, start: WorkerStart) -> SharedLog:
+    if settings.kafka is not None:
+        return kafka_log(settings.kafka, start.installation)
     from fanion.accept_log.postgres import open_postgres_log
 
     bytes_max = settings.accept_log_bytes_max

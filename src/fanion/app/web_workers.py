@@ -16,6 +16,7 @@ from typing import Any, Final, assert_never
 import msgspec
 import structlog
 
+from fanion.accept_log.shared import SharedLog
 from fanion.accept_log.spool import SERVER
 from fanion.accept_log.spool_folder import Spool
 from fanion.accept_log.sqlite import SqliteLog
@@ -94,9 +95,11 @@ class WebWorkers:
         self, counters: SharedCounters, count: int, public: Services, http: HttpServer
     ) -> None:
         settings: dict[str, Any] = msgspec.to_builtins(public.context.settings, enc_hook=str)
+        installation = public.log.installation if isinstance(public.log, SharedLog) else ""
         self._counters = counters
         self._workers = [
-            WebWorkerProcess(number, counters, settings, self._receive) for number in range(count)
+            WebWorkerProcess(number, counters, settings, installation, self._receive)
+            for number in range(count)
         ]
         self._shared = web_worker_routes(public.context.settings, public.capture, public.flags)
         self._public = public
@@ -273,7 +276,12 @@ class WebWorkerProcess:
     """
 
     def __init__(
-        self, number: int, counters: SharedCounters, settings: Mapping[str, Any], receive: Receive
+        self,
+        number: int,
+        counters: SharedCounters,
+        settings: Mapping[str, Any],
+        installation: str,
+        receive: Receive,
     ) -> None:
         self.number: Final = number
         self.is_ready = False
@@ -282,6 +290,7 @@ class WebWorkerProcess:
         self._closed = counters.closed(number)
         self._handed_over = 0
         self._settings = dict(settings)
+        self._installation = installation
         self._receive = receive
         self._channel: Channel[ToServer] | None = None
         arguments = map(str, (counters.file, number))
@@ -307,7 +316,7 @@ class WebWorkerProcess:
         self._channel = Channel(line, ToServer, self._received, self._lost)
         # The changes are counted and the message sent without waiting in between, so later changes
         # follow it.
-        self._channel.send(WorkerStart(self._settings, self._counters.changes))
+        self._channel.send(WorkerStart(self._settings, self._counters.changes, self._installation))
         try:
             return await self._child.wait()
         finally:

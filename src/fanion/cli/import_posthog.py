@@ -12,8 +12,9 @@ import msgspec
 import typer
 
 from fanion import __version__
+from fanion.accept_log.port import AcceptLog
 from fanion.activity.model import Author
-from fanion.app.services import open_log
+from fanion.app.accept_logs import open_log
 from fanion.cli.options import AsJson, Data
 from fanion.cli.output import printable, refuse, settings_of, with_records, write_out
 from fanion.cli.progress import Bar, progress_bar
@@ -30,7 +31,7 @@ from fanion.cli.transfer import (
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.ingest.capture.endpoints import ADDRESS_HEADER, NO_ADDRESS
-from fanion.ingest.pipeline.position_store import HISTORICAL, is_ingested
+from fanion.ingest.pipeline.position_store import HISTORICAL, is_ingested, lane_backlog
 from fanion.projects.model import Project
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import DataDirLocked, lock_data_dir, require_data_dir
@@ -186,8 +187,15 @@ class _Import:
                 return
             log = await open_log(self.settings, self.records)
             stack.push_async_callback(log.close)
-            ingested = partial(is_ingested, self.records, lane=HISTORICAL) if is_shared else None
+            ingested = partial(_is_ingested, self.records, log) if is_shared else None
             yield LogSink(log, project, utc_now, bytes_max, ingested)
+
+
+async def _is_ingested(records: Records, log: AcceptLog, entry_id: int) -> bool:
+    """Return whether all imports up to an entry are ingested; in Kafka, whether all are."""
+    if not log.positions_prefix:
+        return await is_ingested(records, entry_id, HISTORICAL)
+    return not (await lane_backlog(records, log, HISTORICAL)).envelopes
 
 
 def _lock_data_folder(stack: AsyncExitStack, settings: Settings) -> str | None:

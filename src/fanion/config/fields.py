@@ -36,6 +36,14 @@ class SettingFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     HTTP interface; `?cluster=name` divides events among the shards of a
     [cluster](clickhouse-cluster.md). Without it, chDB in the data folder.
     """
+    log_url: str = ""
+    """The accept log in [Kafka](kafka.md):
+    `kafka://user:password@host:9092,host:9092/name`, `kafkas://` with TLS, with the options
+    `partitions` (32), `replicas` (3) and `retention_days` (7), by which missing topics are
+    created, `mechanism` (`SCRAM-SHA-512`, `SCRAM-SHA-256` or `PLAIN`) and `ca`, a file with
+    certificates. Needs PostgreSQL. Without it the accept log is in PostgreSQL, or with SQLite
+    in the data folder.
+    """
     public_url: str = ""
     """The address that clients and users connect to, with an optional path:
     `https://example.com/fanion`. Links in answers and in mails, the API's documentation and the
@@ -75,7 +83,7 @@ class SettingFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
     accept_log_bytes_max: int = 4 * 1024**3
     """Most bytes of requests that are accepted and not yet ingested. Beyond it capture answers
-    503 with `Retry-After`.
+    503 with `Retry-After`. A log in Kafka is limited by its brokers instead.
     """
     spool_bytes_max: int = 8 * 1024**3
     """With PostgreSQL: most bytes of requests, before compression, that a server with the role

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ import msgspec
 
 from fanion.config.backups import read_keep
 from fanion.config.fields import SettingFields
+from fanion.config.kafka import KafkaAddress, read_kafka_url
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 from fanion.config.roles import Role, read_roles
 from fanion.config.stores import (
@@ -36,7 +38,9 @@ PROCESSES_MAX = 64
 PROPERTY_COLUMNS_MAX = 100
 QUESTIONS_MAX = 1_000
 # The values of these settings are never printed.
-MAY_HOLD_PASSWORD = frozenset({"database_url", "events_url", "smtp_url", "oidc_client_secret"})
+MAY_HOLD_PASSWORD = frozenset(
+    {"database_url", "events_url", "log_url", "smtp_url", "oidc_client_secret"}
+)
 
 
 class SettingsError(Exception):
@@ -120,6 +124,12 @@ class Settings(SettingFields, frozen=True, kw_only=True, forbid_unknown_fields=T
             check_records_url(self.database_url)
         if self.events_url:
             check_events_url(self.events_url)
+        if self.log_url:
+            read_kafka_url(self.log_url)
+            if self.records_url.startswith("sqlite"):
+                raise ValueError(
+                    "LOG_URL needs PostgreSQL in DATABASE_URL, which has the positions"
+                )
         check_stores_of_roles(self.roles, self.database_url, self.events_url)
         self._require_oidc()
 
@@ -227,6 +237,16 @@ class Settings(SettingFields, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def event_store_url(self) -> str:
         return self.events_url or f"chdb://{self.data.resolve() / 'events'}"
+
+    @property
+    def kafka(self) -> KafkaAddress | None:
+        """The accept log in Kafka; None if it is elsewhere."""
+        return read_kafka_url(self.log_url) if self.log_url else None
+
+    @property
+    def log_bytes_limit(self) -> float:
+        """The size at which the accept log is full; a log in Kafka is limited by its brokers."""
+        return inf if self.log_url else self.accept_log_bytes_max
 
     @property
     def accept_log_path(self) -> Path:

@@ -62,7 +62,7 @@ class AcceptedItems:
 
     async def _waiting(self, lane: str, upto: datetime) -> AsyncGenerator[LogEntry]:
         """Yield the entries of a lane that are not ingested and were accepted until `upto`."""
-        after = dict(await committed_positions(self.records, lane))
+        after = dict(await committed_positions(self.records, lane, self.log.positions_prefix))
         while True:
             entries = await self.log.read(
                 after, ENVELOPES_MAX, BYTES_MAX, historical=lane == HISTORICAL

@@ -20,6 +20,7 @@ class _Properties(Struct, gc=False):
 
 
 class _Item(Struct, gc=False):
+    uuid: Any = None
     distinct_id: Any = None
     given: Any = msgspec.field(default=None, name="$distinct_id")
     properties: _Properties | None = None
@@ -56,6 +57,25 @@ def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
         (number, structs.replace(envelope, body=b"[" + b",".join(raw_items) + b"]"))
         for number, raw_items in pieces.items()
     ]
+
+
+def cut_named(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
+    """Split an envelope as `cut` does if all of its items have a UUID.
+
+    Pieces that are not appended together may be appended in part. Their client then repeats all
+    of them, and ingestion drops what it has by the UUIDs. Without these, the envelope stays whole
+    and goes to the partition of its first item.
+    """
+    pieces = cut(envelope, partitions)
+    if len(pieces) < 2 or _are_named(envelope.body):
+        return pieces
+    return [(pieces[0][0], envelope)]
+
+
+def _are_named(body: bytes) -> bool:
+    items = _items(body)
+    assert not isinstance(items, _Item), "it was split"
+    return all(_decode_item(item).uuid for item in items)
 
 
 def _items(body: bytes) -> _Item | list[Raw]:

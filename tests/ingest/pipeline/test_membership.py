@@ -12,8 +12,9 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
 from fanion.events.definitions.properties import PropertyCache
 from fanion.ingest.ledger.model import Tally
+from fanion.ingest.pipeline.lane_membership_worker import STUCK_S
 from fanion.ingest.pipeline.membership_store import MembershipStore
-from fanion.ingest.pipeline.membership_worker import STUCK_S, Membership
+from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE, NotLeaseHolder, Span
 from fanion.ingest.pipeline.store import IngestStore

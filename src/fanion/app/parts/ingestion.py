@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 from fanion.app.services import Services
@@ -18,6 +19,9 @@ from fanion.ingest.ledger.comparison_worker import ComparisonWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.mirror_worker import MirrorWorker
 from fanion.ingest.pipeline.consumer import Consumer
+from fanion.ingest.pipeline.group_store import GroupStore
+from fanion.ingest.pipeline.group_worker import GroupMembership
+from fanion.ingest.pipeline.lane_membership_worker import LaneMembership
 from fanion.ingest.pipeline.membership_store import MembershipStore
 from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.person_cache import PersonCache
@@ -117,6 +121,25 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
     )
 
 
+def _build_membership(public: Services) -> LaneMembership:
+    """Return what assigns partitions to this process: Kafka's consumer group, or leases."""
+    store = MembershipStore(public.records, uuid4().hex)
+    address = public.context.settings.kafka
+    if address is None:
+        return Membership(store)
+    from fanion.accept_log.kafka.group import GroupMember
+    from fanion.accept_log.kafka.log import KafkaLog
+
+    log = public.log
+    assert isinstance(log, KafkaLog)
+
+    async def count() -> int:
+        return (await log.state()).partitions
+
+    positions = GroupStore(public.records, log.positions_prefix, store.worker)
+    return GroupMembership(positions, store, partial(GroupMember, address), count)
+
+
 def _build_consumers(
     public: Services,
     events: EventStore,
@@ -129,14 +152,14 @@ def _build_consumers(
     """Build one consumer for each lane."""
     records, flags = public.records, public.flags
     properties = PropertyCache()
-    membership = Membership(MembershipStore(records, uuid4().hex))
+    membership = _build_membership(public)
     public.context.metrics.log_partitions.set_function(lambda: len(membership.assignment.epochs))
     return tuple(
         Consumer(
             public.log,
             IngestStore(
                 records,
-                HISTORICAL if historical else LIVE,
+                public.log.positions_prefix + (HISTORICAL if historical else LIVE),
                 recent,
                 properties,
                 versions,

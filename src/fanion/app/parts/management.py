@@ -330,6 +330,7 @@ def _timelines(server: Server) -> Timelines:
 
 def _data_dependencies(server: Server) -> dict[str, object]:
     records, events = server.public.records, server.events
+    is_merged = partial(is_ingested, records, prefix=server.public.log.positions_prefix)
     return {
         "turns": events.people,
         "events": EventReading(events, partial(persons_of_events, records)),
@@ -345,7 +346,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             server.ingestion.erasing.finished,
             server.ingestion.versions,
         ),
-        "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
+        "merges": PersonMerges(records, events, server.public.log, is_merged),
         "timelines": _timelines(server),
         "person_exports": PersonExports(
             records,

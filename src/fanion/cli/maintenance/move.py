@@ -58,6 +58,11 @@ def move(to: To, wait: Wait = True, data: Data = None) -> None:
     command again if it was interrupted.
     """
     source = settings_of(data=data)
+    if source.log_url:
+        refuse(
+            "FANION_LOG_URL: requests in Kafka are not moved. Let the servers ingest them, and go "
+            "back to the accept log in PostgreSQL first: docs/kafka.md."
+        )
     target = _target_of(source, to)
     plan = Move(source, target, " and ".join(map(_without_password, to)), progress_bar)
     is_folder = records_file(target) is not None

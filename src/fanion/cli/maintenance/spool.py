@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from fanion.accept_log.port import LogFull
+from fanion.accept_log.shared import SharedLog
 from fanion.accept_log.spool_folder import SpoolUnreadable, files_in, send_file
+from fanion.app.accept_logs import open_log
 from fanion.cli.options import Data
 from fanion.cli.output import refuse, settings_of, with_records
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.ownership_store import read_installation
-from fanion.ingest.partitioning import cut
 
 spool = typer.Typer(
     help="Events that servers accepted while PostgreSQL was away.", no_args_is_help=True
@@ -50,11 +51,9 @@ def send(
 
 
 async def _send(settings: Settings, records: Records, files: list[Path]) -> list[str]:
-    from fanion.accept_log.postgres import open_postgres_log
-
     installation = str((await read_installation(records)).id)
-    bytes_max = settings.accept_log_bytes_max
-    log = await open_postgres_log(settings.records_url, bytes_max=bytes_max, cut=cut)
+    log = await open_log(settings, records)
+    assert isinstance(log, SharedLog), "the records are in PostgreSQL"
     lines = []
     try:
         for path in files:

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
@@ -344,6 +345,16 @@ def with_ids(piece: LogEntry) -> LogEntry:
     return structs.replace(
         piece, start=0, envelope=structs.replace(envelope, body=msgspec.json.encode(items))
     )
+
+
+def named_as_spooled(spool: str, entry: LogEntry) -> Envelope:
+    """Return a spooled envelope whose items have ids, the same each time it is sent.
+
+    Args:
+        spool: The name of the spool, in which the entry's id is unique.
+    """
+    digest = blake2b(f"{spool}/{entry.id}".encode(), digest_size=7).digest()
+    return with_ids(structs.replace(entry, id=int.from_bytes(digest))).envelope
 
 
 class _Named(Struct, gc=False):

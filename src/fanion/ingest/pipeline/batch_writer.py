@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from time import perf_counter
 
 import structlog
@@ -45,7 +46,8 @@ class BatchWriter:
     Args:
         lock: Shared by all lanes of this process, whose batches would otherwise often conflict.
         bus: Notified of projects with new group types.
-        require_current: Raises NotLeaseHolder if another process may have taken the batch.
+        require_current: Raises NotLeaseHolder if another process may have taken the batch, which
+            has the entries of a span.
         limit: Adapted to how long transactions take.
         feed: The feed of the streams of live events; None for a lane that is not shown there.
 
@@ -63,7 +65,7 @@ class BatchWriter:
         now: Callable[[], datetime],
         metrics: Metrics,
         bus: ChangeBus,
-        require_current: Callable[[], None],
+        require_current: Callable[[Span], None],
         limit: TransactionLimit,
         feed: LiveFeed | None = None,
     ) -> None:
@@ -177,8 +179,9 @@ class BatchWriter:
             return False
         await self._create_types(resolutions)
         encoder = self._events.encoder
-        token = insert_token(self._store.consumer, encoder, batch, resolutions, conflicts)
-        async with insertion(self._events, token, self._require_current) as inserting:
+        token = insert_token(self._store.token_source(span), encoder, batch, resolutions, conflicts)
+        require_current = partial(self._require_current, span)
+        async with insertion(self._events, token, require_current) as inserting:
             blocks = event_blocks(encoder, batch, resolutions)
             while block := await asyncio.to_thread(next, blocks, None):
                 await inserting.put(Batch((block,)))
@@ -204,11 +207,12 @@ class BatchWriter:
         resolutions = await self._resolutions(batch, self._now())
         await self._create_types(resolutions)
         encoder = self._events.encoder
-        token = insert_token(self._store.consumer, encoder, batch, resolutions, conflicts)
+        token = insert_token(self._store.token_source(span), encoder, batch, resolutions, conflicts)
         blocks = await asyncio.to_thread(tuple, event_blocks(encoder, batch, resolutions))
         written = await self._written(resolutions)
         mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
-        async with insertion(self._events, token, self._require_current) as inserting:
+        require_current = partial(self._require_current, span)
+        async with insertion(self._events, token, require_current) as inserting:
             await inserting.put(Batch(blocks))
             await inserting.stored()
         tally = _tally(batch, resolutions)

@@ -26,9 +26,9 @@ from fanion.ingest.pipeline.dead_letters_worker import (
     first_error,
 )
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
+from fanion.ingest.pipeline.lane_membership_worker import LaneMembership
 from fanion.ingest.pipeline.large_envelope_writer import LargeEnvelopeWriter
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
-from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.position_store import (
     EnvelopeProgress,
     NotLeaseHolder,
@@ -80,7 +80,7 @@ class Consumer:
         projects: Projects,
         bus: ChangeBus,
         turn: asyncio.Lock,
-        membership: Membership,
+        membership: LaneMembership,
         *,
         historical: bool = False,
         geoip: GeoIp | None = None,

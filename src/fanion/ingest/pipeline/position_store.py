@@ -1,15 +1,18 @@
 """The committed position of each lane in each partition of the accept log, and its lease.
 
-In PostgreSQL a worker moves a position only under the lease of its partition.
+In PostgreSQL a worker moves a position only under the lease of its partition. Rows of a log in
+Kafka have negative partitions: the leases of the log in PostgreSQL do not concern them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 
 from sqlalchemy import Connection, Row, case, select, text, update
 
+from fanion.accept_log.kafka.records import partition_of
 from fanion.accept_log.port import SINGLE, START, AcceptLog, Backlog, Positions
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
@@ -69,8 +72,16 @@ async def ingested_upto(records: Records) -> int:
     return max((max(row.position, row.claimed) for row in rows), default=0)
 
 
-async def is_ingested(records: Records, entry_id: int, lane: str = LIVE) -> bool:
-    """Return whether everything in a lane up to this id is ingested."""
+async def is_ingested(records: Records, entry_id: int, lane: str = LIVE, prefix: str = "") -> bool:
+    """Return whether everything in a lane up to this id is ingested; in Kafka, of its partition.
+
+    Args:
+        prefix: As `AcceptLog.positions_prefix`.
+    """
+    if prefix:
+        consumer = consumer_of(prefix + lane, partition_of(entry_id))
+        of_partition = select(log_positions.c.position).where(log_positions.c.consumer == consumer)
+        return any(row.position >= entry_id for row in await records.fetch(of_partition))
     if records.dialect == "postgresql":
         parameters = {"lane": lane, "historical": lane == HISTORICAL, "upto": entry_id}
         [row] = await records.fetch(_IS_WAITING, parameters)
@@ -95,15 +106,19 @@ async def consumers_before(records: Records, claimed: Mapping[str, int]) -> list
     return [row.consumer for row in rows if row.position < claimed.get(row.consumer, 0)]
 
 
-async def committed_positions(records: Records, lane: str) -> Positions:
-    """Return a lane's committed position in every partition."""
+async def committed_positions(records: Records, lane: str, prefix: str = "") -> Positions:
+    """Return a lane's committed position in every partition.
+
+    Args:
+        prefix: As `AcceptLog.positions_prefix`.
+    """
     rows = await records.fetch(
         select(log_positions.c.consumer, log_positions.c.partition, log_positions.c.position)
     )
     positions = {
-        row.partition: row.position
+        abs(row.partition): row.position
         for row in rows
-        if row.consumer == consumer_of(lane, row.partition)
+        if row.consumer == consumer_of(prefix + lane, abs(row.partition))
     }
     return positions or START
 
@@ -115,10 +130,18 @@ async def lane_backlogs(records: Records, log: AcceptLog) -> list[Backlog]:
         RecordsUnavailable: The records store failed.
         OSError: The accept log failed.
     """
-    return [
-        await log.backlog(await committed_positions(records, lane), historical=lane == HISTORICAL)
-        for lane in LANES
-    ]
+    return [await lane_backlog(records, log, lane) for lane in LANES]
+
+
+async def lane_backlog(records: Records, log: AcceptLog, lane: str) -> Backlog:
+    """Return the backlog of a lane.
+
+    Raises:
+        RecordsUnavailable: The records store failed.
+        OSError: The accept log failed.
+    """
+    positions = await committed_positions(records, lane, log.positions_prefix)
+    return await log.backlog(positions, historical=lane == HISTORICAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +183,15 @@ class Span:
     upto: Positions
     epochs: Mapping[int, int]
 
+    @property
+    def digest(self) -> str:
+        """A text that is the same for the same entries in the same epochs only."""
+        parts = sorted(self.upto.items())
+        text = ",".join(
+            f"{part}:{self.epochs[part]}:{self.after[part]}-{upto}" for part, upto in parts
+        )
+        return blake2b(text.encode(), digest_size=8).hexdigest()
+
 
 @dataclass(frozen=True, slots=True)
 class PositionHolder:
@@ -195,9 +227,9 @@ def read_held(connection: Connection, lane: str, epochs: Mapping[int, int]) -> d
         select(log_positions).where(log_positions.c.consumer.in_(consumers))
     ).all()
     for row in rows:
-        if row.epoch != epochs[row.partition]:
-            raise NotLeaseHolder(f"partition {row.partition} is in epoch {row.epoch}")
-    return _with_progress(connection, {row.partition: row for row in rows})
+        if row.epoch != epochs[abs(row.partition)]:
+            raise NotLeaseHolder(f"partition {abs(row.partition)} is in epoch {row.epoch}")
+    return _with_progress(connection, {abs(row.partition): row for row in rows})
 
 
 def _with_progress(connection: Connection, rows: Mapping[int, Row[Any]]) -> dict[int, Position]:

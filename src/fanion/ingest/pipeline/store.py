@@ -27,6 +27,7 @@ from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.changes_store import BatchChanges
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import (
+    LANES,
     EnvelopeProgress,
     Position,
     PositionHolder,
@@ -76,6 +77,16 @@ class IngestStore:
     def is_shared(self) -> bool:
         """Return whether other servers may change persons, so that the cache may be outdated."""
         return self.records.dialect == "postgresql"
+
+    def token_source(self, span: Span) -> str:
+        """Return what the deduplication token of a batch begins with.
+
+        Of partitions in Kafka it names all positions: after a worker's end several others may
+        repeat parts of its batch, which first and last entry do not tell apart. It also names the
+        epochs: what is replayed may be gone from the event store, which remembers its token.
+        """
+        is_kafka = self.consumer not in LANES
+        return f"{self.consumer}-{span.digest}" if is_kafka else self.consumer
 
     @property
     def letters(self) -> DeadLetters:
