@@ -16,6 +16,7 @@ from fanion.accept_log.spool_folder import files_in
 from fanion.accept_log.sqlite_file import check_mark
 from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
 from fanion.cli.doctor.engine_failure import DAMAGE_ADVICE, EngineFailed, engine_failures
+from fanion.cli.doctor.kafka import examine_kafka
 from fanion.cli.doctor.validation import (
     InvalidRow,
     find_invalid_cohorts,
@@ -104,7 +105,7 @@ async def examine_stores(
         # Dashboards are checked with them.
         "insights": partial(_check_definitions, "insights", find_invalid_insights),
         "records clock": _check_records_clock,
-        "accept log": _check_accept_log,
+        "accept log": _check_accept_log if settings.kafka is None else _check_kafka,
     }
     if not are_records_named:
         checks = {"records store": partial(_not_checked, "records store", "DATABASE_URL")}
@@ -245,6 +246,15 @@ async def _check_accept_log(settings: Settings) -> Sequence[Finding]:
         return []
     check_mark(path, str(installation.id))
     return [Finding("accept log", True, f"belongs to these records; {file.checked}")]
+
+
+async def _check_kafka(settings: Settings) -> Sequence[Finding]:
+    """Check the topics of an accept log in Kafka, and the positions in them."""
+    address = settings.kafka
+    assert address is not None, "the accept log is in Kafka"
+    async with _opened_records(settings) as records:
+        examined = await examine_kafka(address, records)
+    return [Finding("accept log", not examined.advice, examined.text, examined.advice)]
 
 
 async def _check_spool(server: RunningServer, settings: Settings) -> Sequence[Finding]:
