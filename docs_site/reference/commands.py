@@ -30,7 +30,7 @@ def iter_commands(
     for name, child in getattr(command, "commands", {}).items():
         if not child.hidden:
             yield from iter_commands(child, (*names, name))
-    if not hasattr(command, "commands"):
+    if not hasattr(command, "commands") or command.invoke_without_command:
         yield names, command
 
 

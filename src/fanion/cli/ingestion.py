@@ -3,21 +3,29 @@
 They use the records store directly, whether a server runs or not.
 """
 
+import asyncio
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
 from fanion.cli.options import AsJson, Data
 from fanion.cli.output import print_result, refuse, settings_of, time_text, with_records
+from fanion.config.kafka import KafkaAddress
 from fanion.db.engine import Records
 from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
 from fanion.ingest.ledger.store import Ledger, reasons_of, skipped_changes_of, totals_of
+from fanion.ingest.pipeline.group_store import move_back, read_topic_ids
+from fanion.ingest.pipeline.position_store import HISTORICAL, LANES
 from fanion.runtime.clock import utc_now
 
 ERROR_CHARS = 80
 
+ingestion = typer.Typer(
+    help="The outcomes of accepted items, and their repetition from Kafka.",
+    invoke_without_command=True,
+)
 dead_letters = typer.Typer(
     help="Requests that were accepted and could not be ingested.", no_args_is_help=True
 )
@@ -27,7 +35,9 @@ Ids = Annotated[list[int] | None, typer.Argument(help="Ids that `fanion dead-let
 All = Annotated[bool, typer.Option("--all", help="All dead letters, or all of --project.")]
 
 
-def ingestion(
+@ingestion.callback()
+def report(
+    context: typer.Context,
     project: Project = None,
     minutes: Annotated[int, typer.Option(min=1, help="How far to look back.")] = 60,
     data: Data = None,
@@ -37,6 +47,8 @@ def ingestion(
 
     Items that still wait in the accept log are not included.
     """
+    if context.invoked_subcommand is not None:
+        return
 
     async def work(records: Records) -> list[dict[str, Any]]:
         now = utc_now()
@@ -64,6 +76,60 @@ def ingestion(
         return rows
 
     print_result(with_records(settings_of(data=data), work), as_json)
+
+
+@ingestion.command("replay")
+def replay(
+    since: Annotated[
+        str,
+        typer.Option("--from", help="The time from which on, such as 2026-05-06T07:08:09Z."),
+    ],
+    data: Data = None,
+) -> None:
+    """Ingest again what Kafka still has of the requests that were accepted since a time.
+
+    Use it after the event store or the records were restored from a backup. What is stored already
+    is stored once. Servers may run, and ingest the requests.
+    """
+    settings, at = settings_of(data=data), _parse_moment(since)
+    if settings.kafka is None:
+        refuse("FANION_LOG_URL must name the accept log in Kafka.")
+    print(with_records(settings, lambda records: _replay(settings.kafka, records, at)))
+
+
+async def _replay(address: KafkaAddress | None, records: Records, at: datetime) -> str:
+    from fanion.accept_log.kafka.records import position_before, positions_prefix
+    from fanion.accept_log.kafka.topics import Topics
+
+    assert address is not None, "the accept log is in Kafka"
+    topics = await asyncio.to_thread(Topics, address)
+    state = await asyncio.to_thread(topics.read)
+    prefix = positions_prefix(address.name)
+    if state is None or await read_topic_ids(records, prefix) != " ".join(state.ids):
+        refuse("the topics in FANION_LOG_URL are not those whose positions are stored")
+    partitions, at_ms = range(1, state.partitions + 1), int(at.timestamp() * 1000)
+    upto: dict[str, dict[int, int]] = {}
+    count = 0
+    for lane in LANES:
+        historical = lane == HISTORICAL
+        first = await asyncio.to_thread(topics.since, partitions, at_ms, historical=historical)
+        ends = await asyncio.to_thread(topics.ends, first, historical=historical)
+        count += sum(ends[partition] - offset for partition, offset in first.items())
+        upto[lane] = {
+            part: position_before(offset, part, historical=historical)
+            for part, offset in first.items()
+        }
+    await move_back(records, prefix, upto)
+    return f"{count} requests since {time_text(at)} are ingested again."
+
+
+def _parse_moment(text: str) -> datetime:
+    """Parse an ISO 8601 time, taken as UTC if it has no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        refuse(f"--from must be a date or a time such as 2026-05-06T07:08:09Z, got {text!r}")
 
 
 @dead_letters.command("list")
