@@ -35,7 +35,7 @@ FOREIGN = {
     "OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_TRACES_EXPORTER",
     "Atomic", "Pss", "REMOTE", "Referer", "Rss", "SO_REUSEPORT",
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed", "commit_delay",
-    "distributed_ddl", "internal_replication",
+    "distributed_ddl",
     "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
     "invalid_personal_key", "malformed_data", "missing_api_key", "no_api_key",
     "old_parts_lifetime", "pg_dump",

@@ -4,7 +4,7 @@ One server makes them, for all: each statement runs on every host of the cluster
 which Keeper has taken them. The other servers wait until the tables of their version are there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Never
 
 from fanion.db.engine import Records, RecordsUnavailable
@@ -12,6 +12,7 @@ from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.runtime.background import run_loop
+from fanion.runtime.failure_log import FailureLog
 
 # A host that was added to the cluster gets its tables within this time.
 EVERY_S: Final = 60.0
@@ -21,10 +22,14 @@ _FAILURES: Final = (EventStoreUnavailable, RecordsUnavailable, SchemaRefused, St
 
 @dataclass(frozen=True, slots=True)
 class ClusterTablesWorker:
-    """The worker that makes the tables, and those of hosts that are added."""
+    """The worker that makes the tables, and those of hosts that are added.
+
+    It also tells in the log what is wrong with the cluster.
+    """
 
     records: Records
     events: EventStore
+    health: FailureLog = field(default_factory=lambda: FailureLog("event_cluster_unhealthy"))
 
     async def run(self) -> Never:
         """Make what is missing regularly, until cancelled."""
@@ -40,3 +45,7 @@ class ClusterTablesWorker:
             RecordsUnavailable: The records store failed.
         """
         await self.events.make_tables(self.records)
+        if found := await self.events.cluster_problems():
+            self.health.failed("; ".join(found))
+        else:
+            self.health.succeeded()

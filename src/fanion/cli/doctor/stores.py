@@ -38,6 +38,7 @@ from fanion.events.ownership_store import (
     is_empty,
     read_installation,
 )
+from fanion.events.storage.cluster_health import ClusterHealth, problems, risks, size_text
 from fanion.events.storage.inspection import Inspected, inspect_event_store
 from fanion.events.storage.store import cost_of_text
 from fanion.ingest.ledger.comparison import ADVICE as ADVICE_ON_LOSS
@@ -309,8 +310,10 @@ async def _check_events(
     # Of the embedded engine the finding about versions tells, whether or not a server uses it.
     advice = "" if folder is not None else cost_of_text(inspected.version)
     findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}", advice)]
-    if counted is not None and inspected.is_marked:
-        findings.append(_compare_counts(counted, inspected))
+    if inspected.cluster is not None:
+        findings.append(cluster_finding(inspected.cluster))
+    if counted is not None and inspected.is_marked and inspected.accepted is not None:
+        findings.append(_compare_counts(counted, inspected.accepted))
     if inspected.session_rows:
         findings.append(Finding("session rows", True, inspected.session_rows))
     if inspected.property_columns:
@@ -325,8 +328,17 @@ async def _read_own_ledger(settings: Settings, now: datetime) -> Counted:
         return await read_ledger(records, now)
 
 
-def _compare_counts(counted: Counted, inspected: Inspected) -> Finding:
-    missing = missing_events(counted, inspected.accepted)
+def cluster_finding(health: ClusterHealth) -> Finding:
+    """Return the finding about a ClickHouse cluster. A risk is no failure."""
+    size, found = size_text(health), problems(health)
+    if not found:
+        return Finding("event cluster", True, f"{size}, all tables", " ".join(risks(health)))
+    advice = "See docs/clickhouse-cluster.md, and the logs of these servers."
+    return Finding("event cluster", False, f"{size}; {'; '.join(found)}", advice)
+
+
+def _compare_counts(counted: Counted, accepted: Mapping[int, int]) -> Finding:
+    missing = missing_events(counted, accepted)
     if missing:
         return Finding("stored events", False, missing_text(counted, missing), ADVICE_ON_LOSS)
     return Finding("stored events", True, complete_text(counted))

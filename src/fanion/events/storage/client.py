@@ -72,6 +72,8 @@ READ_NICENESS: Final = 10
 CLUSTER_SETTINGS: Final[Mapping[str, int | str]] = {
     "distributed_ddl_output_mode": "none",
     "distributed_ddl_task_timeout": 60,
+    # Answers without the events of a shard would look complete.
+    "skip_unavailable_shards": 0,
 }
 
 READ_SETTINGS: Final = {

@@ -1,6 +1,7 @@
 """A ClickHouse cluster as an event store: its tables, made by one process, and its inserts."""
 
 import os
+from collections.abc import Sequence
 from contextlib import closing
 
 from clickhouse_connect.driver.client import Client
@@ -8,6 +9,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.events.ownership_store import Installation
 from fanion.events.storage.client import Engine, connect, is_poison, open_error, shards_of
+from fanion.events.storage.cluster_health import problems, read_health
 from fanion.events.storage.cluster_inserts import ClusterInserts
 from fanion.events.storage.marks import check_mark, repeat_mark, require_mark
 from fanion.events.storage.migrate import check_schema, complete_cluster, migrate_events
@@ -41,6 +43,21 @@ def make_cluster_tables(engine: Engine, installation: Installation) -> None:
                 repeat_mark(client, engine.on_cluster)
         except (ClickHouseError, OSError) as error:
             raise open_error(engine, error) from None
+
+
+def cluster_problems(engine: Engine) -> Sequence[str]:
+    """Return what is wrong with the cluster of the engine, each in a few words.
+
+    Raises:
+        EventStoreUnavailable: The engine does not answer.
+        StartRefused: The server has no such cluster.
+    """
+    with closing(connect(engine)) as client:
+        try:
+            health = read_health(engine, client)
+        except (ClickHouseError, OSError) as error:
+            raise open_error(engine, error) from None
+        return problems(health) if health is not None else ()
 
 
 def open_cluster(engine: Engine, client: Client) -> ClusterInserts:

@@ -15,6 +15,7 @@ from fanion.events.storage.client import (
     engine_version,
     open_error,
 )
+from fanion.events.storage.cluster_health import ClusterHealth, read_health
 from fanion.events.storage.counts_query import ACCEPTED
 from fanion.events.storage.marks import check_mark, replace_mark
 from fanion.events.storage.migrate import check_schema, table_exists
@@ -32,17 +33,20 @@ class Inspected:
         version: The version of the engine.
         is_marked: False if the store belongs to no installation yet.
         now: The engine's time.
-        accepted: Number of events by project that were accepted in the given time.
+        accepted: Number of events by project that were accepted in the given time; None if not
+            all servers of a cluster can answer.
         session_rows: The state of the rows of sessions; empty in a store without them.
         property_columns: The properties with a dedicated column; empty in a store without them.
+        cluster: The state of the cluster; None for a single server.
     """
 
     version: str
     is_marked: bool
     now: datetime
-    accepted: Mapping[int, int]
+    accepted: Mapping[int, int] | None
     session_rows: str
     property_columns: str
+    cluster: ClusterHealth | None = None
 
 
 def inspect_event_store(
@@ -62,14 +66,18 @@ def inspect_event_store(
     engine = engine_at(url)
     with closing(connect(engine)) as client:
         try:
+            health = read_health(engine, client)
             check_schema(client)
             is_marked = check_mark(client, installation, engine.where)
             [(now,)] = client.query("SELECT now64(6)", tz_mode="aware").result_rows
-            counts = _accepted(client, *accepted) if is_marked else {}
-            kept = _session_rows(client), _property_columns(client)
+            can_ask = health is None or not (health.away or health.missing)
+            counts = _accepted(client, *accepted) if is_marked and can_ask else None
+            kept = ("", "")
+            if can_ask:
+                kept = _session_rows(client), _property_columns(client)
         except (ClickHouseError, OSError) as error:
             raise open_error(engine, error) from None
-        return Inspected(engine_version(client), is_marked, now, counts, *kept)
+        return Inspected(engine_version(client), is_marked, now, counts, *kept, health)
 
 
 def _session_rows(client: Client) -> str:

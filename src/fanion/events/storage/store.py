@@ -39,7 +39,7 @@ from fanion.events.storage.client import (
     open_clients,
     read_rows,
 )
-from fanion.events.storage.cluster import make_cluster_tables, open_cluster
+from fanion.events.storage.cluster import cluster_problems, make_cluster_tables, open_cluster
 from fanion.events.storage.cluster_encoder import ShardEncoder
 from fanion.events.storage.cluster_inserts import ClusterInserts
 from fanion.events.storage.cluster_shards import slots_of
@@ -303,6 +303,15 @@ class EventStore:
         """
         installation = await read_installation(records)
         await asyncio.to_thread(make_cluster_tables, self._engine, installation)
+
+    async def cluster_problems(self) -> Sequence[str]:
+        """Return what is wrong with the cluster, each in a few words.
+
+        Raises:
+            EventStoreUnavailable: The engine does not answer.
+            StartRefused: The server has no such cluster.
+        """
+        return await asyncio.to_thread(cluster_problems, self._engine)
 
     async def ping(self) -> None:
         """Raise EventStoreUnavailable unless the engine answers."""
