@@ -15,11 +15,13 @@ from clickhouse_connect.driver.client import Client
 from fanion.events.storage.client import EMBEDDED_OPTIONS
 from fanion.events.storage.cluster_schema import LOCAL_SUFFIX, SHARDING_KEY
 from fanion.events.storage.schema import EVENT_TABLES
+from tests.support.clickhouse.replica import ADDRESS
 
 STOP_S = 30
 SERVER = "server"
 DISTRIBUTED = "distributed"
 CLUSTER = "shards"
+REPLICATED = "replicated"
 # Two names of this machine, since the engine takes shards of one address for replicas.
 HOSTS = ("127.0.0.1", "localhost")
 SHARDS = len(HOSTS)
@@ -28,10 +30,21 @@ SHARDS = len(HOSTS)
 _SHARD = """
     <shard><replica><host>{host}</host><port>9000</port></replica></shard>
 """
+# One shard with two replicas, of which the second one is played by `replica.py`.
+_PAIR = f"""
+    <shard>
+      <internal_replication>true</internal_replication>
+      <replica><host>127.0.0.1</host><port>9000</port></replica>
+      <replica><host>{ADDRESS}</host><port>9000</port></replica>
+    </shard>
+"""
 _CONFIG = """
   <clickhouse>
     <tcp_port>9000</tcp_port>
-    <remote_servers><{name}>{shards}</{name}></remote_servers>
+    <remote_servers>
+      <{name}>{shards}</{name}>
+      <{replicated}>{pair}</{replicated}>
+    </remote_servers>
   </clickhouse>
 """
 
@@ -87,7 +100,9 @@ def clickhouse(folder: Path) -> Iterator[ClickHouse]:
 def _arguments(folder: Path) -> tuple[str, str]:
     config = folder / "config.xml"
     shards = "".join(_SHARD.format(host=host) for host in HOSTS)
-    config.write_text(_CONFIG.format(name=CLUSTER, shards=shards))
+    config.write_text(
+        _CONFIG.format(name=CLUSTER, shards=shards, replicated=REPLICATED, pair=_PAIR)
+    )
     options = {"config-file": str(config), **EMBEDDED_OPTIONS}
     filters = "{" + ", ".join(f"'{name}': '{text}'" for name, text in _FILTERS.items()) + "}"
     defaults = {DISTRIBUTED: {"additional_table_filters": filters}}
