@@ -1,10 +1,11 @@
 """The floor and the real server, each in its own process that is ended by its id."""
 
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -77,6 +78,30 @@ def children(pid: int) -> list[int]:
             if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
                 pids.append(int(stat.parent.name))
     return pids
+
+
+def descendants(pid: int) -> set[int]:
+    found, waiting = set[int](), [pid]
+    while waiting:
+        below = children(waiting.pop())
+        found.update(below)
+        waiting += below
+    return found
+
+
+def yield_cores(processes: Iterable[int]) -> None:
+    """Let processes run only where no other process wants the core.
+
+    The kernel may divide the cores among sessions first, and then among their threads.
+    """
+    own = Path("/proc/self/autogroup")
+    for process in processes:
+        with suppress(OSError):
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                os.sched_setscheduler(int(thread.name), os.SCHED_IDLE, os.sched_param(0))
+            group = Path(f"/proc/{process}/autogroup")
+            if group.exists() and group.read_text() != own.read_text():
+                group.write_text("19")
 
 
 def web_workers(pid: int) -> list[int]:
