@@ -8,16 +8,16 @@ const API = process.env.FANION_URL ?? "http://127.0.0.1:8000";
 const proxied = ["/api", "/_preflight", "/capture", "/flags", "/static", "/array"];
 
 /** With hot reload nothing renders the page per request. */
-const withoutPrefix: Plugin = {
-  name: "without-prefix",
+const unrendered: Plugin = {
+  name: "unrendered",
   apply: "serve",
-  transformIndexHtml: (html) => html.replace("__PREFIX__", ""),
+  transformIndexHtml: (html) => html.replace("__PREFIX__", "").replace("__DOCS__", ""),
 };
 
 export default defineConfig({
   // Relative: the server may be reached below any prefix.
   base: "./",
-  plugins: [react(), tailwindcss(), withoutPrefix],
+  plugins: [react(), tailwindcss(), unrendered],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: {
     target: "es2022",

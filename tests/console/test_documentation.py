@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.console.installation import Installation
+from tests.console.project import Project
 from tests.console.screen import Console, open_console
 from tests.support.built_documentation import built_documentation
 
@@ -50,3 +51,17 @@ def test_the_theme_is_kept_from_page_to_page(reader: Console) -> None:
     page.goto(f"{reader.origin}/docs/decisions/0002-accept-log/")
 
     expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+
+
+def test_the_account_menu_of_the_console_leads_to_it(
+    built_docs: None, console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at())
+
+    with console.keyboard_only():
+        console.tab_to(page.get_by_role("button", name="Account"))
+        console.press("Enter")
+        page.get_by_role("menuitem", name="Documentation", exact=True).press("Enter")
+
+    expect(page).to_have_url(f"{console.origin}/docs/")

@@ -1,8 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
-import { BookOpen, Building2, CircleUser, Keyboard, LogOut } from "lucide-react";
+import { BookOpen, Braces, Building2, CircleUser, Keyboard, LogOut } from "lucide-react";
 import { useMe } from "@/app/session";
 import { useSignOut } from "@/app/useSignOut";
-import { prefix } from "@/lib/prefix";
+import { docsAddress, prefix } from "@/lib/prefix";
 import { chooseTheme, THEMES, useTheme } from "@/lib/theme";
 import { IconButton } from "@/ui/Button";
 import { Menu, MenuChoice, MenuItem, MenuLine } from "@/ui/Menu";
@@ -13,6 +13,7 @@ export function UserMenu({ onShortcuts }: { onShortcuts: () => void }) {
   const navigate = useNavigate();
   const { chosen } = useTheme();
   const signOut = useSignOut();
+  const docs = docsAddress;
   return (
     <Menu trigger={<IconButton icon={CircleUser} label={words.account} />}>
       <div className="px-2.5 py-1.5">
@@ -29,8 +30,13 @@ export function UserMenu({ onShortcuts }: { onShortcuts: () => void }) {
       <MenuItem icon={Keyboard} onSelect={onShortcuts}>
         {words.shortcuts}
       </MenuItem>
-      <MenuItem icon={BookOpen} onSelect={() => location.assign(`${prefix}/api/docs/`)}>
-        {words.docs}
+      {docs !== null && (
+        <MenuItem icon={BookOpen} onSelect={() => location.assign(docs)}>
+          {words.docs}
+        </MenuItem>
+      )}
+      <MenuItem icon={Braces} onSelect={() => location.assign(`${prefix}/api/docs/`)}>
+        {words.apiDocs}
       </MenuItem>
       <MenuLine />
       <MenuChoice

@@ -187,10 +187,12 @@ def _with_console(
     """
     build = context.build
     routes = routes.merged_with(sdk_routes(SdkScripts(build, flags.endpoints.browser)))
-    routes = routes.merged_with(docs_routes(DocsEndpoints(context.docs)))
+    docs = DocsEndpoints(context.docs)
+    routes = routes.merged_with(docs_routes(docs))
     if build.missing or context.settings.console == "off":
         return routes
-    return routes.merged_with(console_routes(ConsoleEndpoints(build, page.base_url, page.get)))
+    console = ConsoleEndpoints(build, page.base_url, page.get, docs.is_built)
+    return routes.merged_with(console_routes(console))
 
 
 def landing_page(

@@ -25,7 +25,7 @@ NOT_BUILT = (
     "The documentation is not part of this server: it has not been built. `make docs` builds it in "
     "a checkout of the sources."
 )
-_INDEX = "index.html"
+_INDEX, _DESCRIPTION = "index.html", "build.json"
 # Kept by browsers, which ask each time whether it is still current: an upgrade changes it.
 _CHECKED: Header = ("cache-control", "no-cache")
 
@@ -59,6 +59,9 @@ class DocsEndpoints:
     def __init__(self, folder: Path = BUILT) -> None:
         self._folder = folder
         self._site = Site()
+
+    def is_built(self) -> bool:
+        return (self._folder / _DESCRIPTION).is_file()
 
     async def get(self, request: Request) -> Response:
         """Answer GET /docs/ and every path below.
@@ -94,7 +97,7 @@ class DocsEndpoints:
         Raises:
             NotFound: It is not built.
         """
-        file = self._folder / "build.json"
+        file = self._folder / _DESCRIPTION
         try:
             built_ns = file.stat().st_mtime_ns
             if built_ns != self._site.built_ns:

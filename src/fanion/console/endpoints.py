@@ -1,6 +1,7 @@
 """The console's page and assets, and the scripts for PostHog's snippet: endpoints and routes."""
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -42,11 +43,13 @@ class ConsoleEndpoints:
     Attributes:
         base_url: The address at which browsers reach this server.
         summary: Answers clients other than browsers at `/`.
+        has_docs: Returns whether the documentation is built.
     """
 
     build: Build
     base_url: BaseUrl
     summary: Endpoint
+    has_docs: Callable[[], bool]
 
     async def root(self, request: Request) -> Response:
         if not prefers_html(request.headers.get("accept") or ""):
@@ -59,7 +62,7 @@ class ConsoleEndpoints:
         """Answer with the page, which is the same for all paths: the console reads its own path."""
         nonce = secrets.token_urlsafe(_NONCE_BYTES)
         prefix = urlsplit(self.base_url.of(request.peer, request.headers)).path
-        body = render_page(self.build.index, nonce, prefix)
+        body = render_page(self.build.index, nonce, prefix, has_docs=self.has_docs())
         return Response(200, body, console_headers(nonce), HTML)
 
     async def asset(self, request: Request) -> Response:

@@ -4,20 +4,22 @@ from html import escape
 
 from fanion.web.security_headers import NOT_STORED, Header, page_headers
 
-_NONCE, _PREFIX, _ASSETS = "__NONCE__", "__PREFIX__", '="./assets/'
+_NONCE, _PREFIX, _DOCS, _ASSETS = "__NONCE__", "__PREFIX__", "__DOCS__", '="./assets/'
 
 
-def render_page(index: str, nonce: str, prefix: str) -> bytes:
-    """Return the page with nonce and prefix filled in.
+def render_page(index: str, nonce: str, prefix: str, *, has_docs: bool) -> bytes:
+    """Return the page with what it needs to know filled in.
 
     Args:
         prefix: The start of the server's paths as the browser sees them; empty, or with a slash
             first.
+        has_docs: Whether the server has the documentation.
     """
     safe = escape(prefix)
     return (
         index.replace(_NONCE, nonce)
         .replace(_PREFIX, safe)
+        .replace(_DOCS, "built" if has_docs else "")
         .replace(_ASSETS, f'="{safe}/console/assets/')
         .encode()
     )

@@ -20,6 +20,7 @@ from tests.support.exchange import MemoryTransport
 INDEX = """<!doctype html>
 <link rel="icon" href="./assets/icon-1.svg">
 <meta name="fanion-prefix" content="__PREFIX__">
+<meta name="fanion-docs" content="__DOCS__">
 <meta property="csp-nonce" nonce="__NONCE__">
 <script type="module" crossorigin src="./assets/index-1.js" nonce="__NONCE__"></script>
 """

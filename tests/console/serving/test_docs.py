@@ -167,3 +167,14 @@ async def test_a_public_listener_has_no_documentation(tenant: Tenant) -> None:
             statuses.append((await client.post("/docs/")).status_code)
 
     assert statuses == [404, 405]
+
+
+@pytest.mark.parametrize("is_built", [True, False])
+async def test_the_page_of_the_console_says_whether_there_is_documentation(
+    app_server: AppServer, tmp_path: Path, is_built: bool
+) -> None:
+    folder = write_site(tmp_path) if is_built else tmp_path / "missing"
+    async with client_of(app_server, BUILD, folder) as client:
+        page = await client.get("/", headers={"accept": "text/html"})
+
+    assert f'<meta name="fanion-docs" content="{"built" if is_built else ""}">' in page.text
