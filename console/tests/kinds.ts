@@ -78,6 +78,29 @@ test("retention survives a round trip through the URL and the API", () => {
   expectToStay(again, retentionQuery, readRetentionQuery);
 });
 
+const RETENTION_OF = (period: string, totalIntervals: number, dateRange: object): Query => ({
+  kind: "RetentionQuery",
+  dateRange,
+  retentionFilter: { period, totalIntervals },
+});
+
+test("retention without a start begins as many intervals before its end", () => {
+  const cases = [
+    ["Week", 12, {}, "-11w"],
+    ["Day", 8, { date_from: null }, "-7d"],
+    ["Week", 12, { date_to: "2026-05-30" }, "2026-03-14"],
+    ["Month", 3, { date_to: "2026-05-31" }, "2026-03-01"],
+  ] as const;
+  for (const [period, intervals, dateRange, from] of cases) {
+    const question = readRetentionQuery(RETENTION_OF(period, intervals, dateRange), new Reading());
+    assert.equal(question.dates.from, from);
+    assert.equal((retentionQuery(question).dateRange as Query).date_from, undefined);
+  }
+  const reading = new Reading();
+  readRetentionQuery(RETENTION_OF("Week", 12, { date_to: "-1mEnd" }), reading);
+  assert.equal(reading.problems.length, 1);
+});
+
 test("entries of cohorts have their names, those of an earlier version their ids", () => {
   const question: Question = {
     ...RETENTION,

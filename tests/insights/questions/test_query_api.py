@@ -77,6 +77,22 @@ async def test_both_ways_to_ask_share_one_cached_result(tenant: Tenant) -> None:
     assert first["results"] == second["result"] == wrapped["results"]
 
 
+async def test_a_question_without_a_start_shares_the_result_of_the_last_seven_days(
+    tenant: Tenant,
+) -> None:
+    await seen(tenant)
+    open_query = {name: value for name, value in QUERY.items() if name != "dateRange"}
+    retention = {"kind": "RetentionQuery", "retentionFilter": {"totalIntervals": 3}}
+    week = {"dateRange": {"date_from": "-7d"}}
+
+    answers = [await ask(tenant, {**open_query, **dates}) for dates in ({}, week)]
+    rows = [len((await ask(tenant, {**retention, **dates}))["results"]) for dates in ({}, week)]
+
+    assert [answer["is_cached"] for answer in answers] == [False, True]
+    assert answers[0]["results"] == answers[1]["results"]
+    assert rows == [3, 8], "retention begins as many intervals ago as it has"
+
+
 @pytest.mark.every_engine
 async def test_a_cached_answer_says_what_its_calculation_took(tenant: Tenant) -> None:
     await seen(tenant, plan="pro")

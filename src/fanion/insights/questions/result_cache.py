@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, delete, select
@@ -17,14 +17,17 @@ from fanion.db.schema.insights import insight_results
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.turns.asker_service import shared_context
+from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, parse_bound
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
 from fanion.insights.query import InsightQuery
 from fanion.insights.questions.question_key import question_key
+from fanion.insights.retention.query import RetentionQuery
 from fanion.projects.model import Project
 
 BEHIND_MAX = 50  # calculations in the background at once
 RESULTS_MAX = 1_000  # in one project; some kilobytes each
 
+_Query = TypeVar("_Query", bound=InsightQuery)
 _result = insight_results.c
 
 
@@ -91,7 +94,21 @@ def cache_key(project: Project, query: InsightQuery) -> str:
     """Return the cache key, which covers the settings of the project that the answer depends on."""
     within = project.test_account_filters if query.scope.filter_test_accounts else ()
     week = project.timezone, project.week_start_day
-    return question_key(query, *week, within, project.path_cleaning_filters)
+    rules = project.path_cleaning_filters
+    return question_key(_with_usual_start(query), *week, within, rules)
+
+
+def _with_usual_start(query: _Query) -> _Query:
+    """Return a question without a start as one with the usual start, which asks for the same.
+
+    Retention without a start begins as many intervals before its end.
+    """
+    if query.scope.since != LEFT_OUT or isinstance(query, RetentionQuery):
+        return query
+    scope = replace(query.scope, since=parse_bound(FROM_DEFAULT, "date_from"))
+    # Every question is a dataclass, which a protocol cannot say.
+    usual: _Query = replace(query, scope=scope)  # type: ignore[type-var]
+    return usual
 
 
 _Key = tuple[int, str]  # project, question

@@ -9,7 +9,8 @@ import {
   SHARED,
   scopeParts,
 } from "@/insights/question/wire";
-import type { Given } from "@/lib/searchParams";
+import { type Given, present } from "@/lib/searchParams";
+import type { DateRange } from "@/ui/ranges";
 import { optionsOf, PLACE, readQueryOptions, writeOptions } from "./options";
 
 export const PERIODS = ["hour", "day", "week", "month"] as const;
@@ -37,9 +38,13 @@ export const withoutRanges = (question: Question): Question => ({
 export function retentionQuery(question: Question): Query {
   const { target, returning } = entitiesOf(question);
   const options = optionsOf(question);
+  const { dateRange, ...scope } = scopeParts(question);
   return {
     kind: QUERY_KINDS.retention,
-    ...scopeParts(question),
+    ...scope,
+    dateRange: isOfIntervals(question, options.intervals)
+      ? present({ date_to: question.dates.to })
+      : dateRange,
     ...breakdownParts(withoutRanges(question)),
     retentionFilter: {
       ...writeOptions(options),
@@ -62,18 +67,55 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 export function readRetentionQuery(query: Query, reading: Reading): Question {
   reading.known("", query, [...SHARED, PLACE]);
   const { period, targetEntity, returningEntity, ...own } = reading.object(PLACE, query[PLACE]);
-  const options = writeOptions(readQueryOptions(own, reading));
+  const read = readQueryOptions(own, reading);
+  const options = writeOptions(read);
   const name = reading.choice(`${PLACE}.period`, period, PERIODS.map(capitalized));
   const target = readEntity(reading, "targetEntity", targetEntity);
   const returning = readEntity(reading, "returningEntity", returningEntity);
   const isSame = JSON.stringify(target) === JSON.stringify(returning);
+  const interval = PERIODS.find((one) => capitalized(one) === name) ?? "day";
+  const shared = readShared(reading, query);
   return {
     kind: "retention",
-    ...readShared(reading, query),
+    ...shared,
+    dates: readDates(reading, query, shared.dates, read.intervals, interval),
     series: isSame ? [target] : [target, returning],
-    interval: PERIODS.find((one) => capitalized(one) === name) ?? "day",
+    interval,
     options: Object.keys(options).length === 0 ? {} : { retention: options },
   };
+}
+
+/** Without a start, the rows are as many intervals as a row has values. */
+function readDates(
+  reading: Reading,
+  query: Query,
+  dates: DateRange,
+  intervals: number,
+  period: Period,
+): DateRange {
+  const range = reading.object("dateRange", query.dateRange);
+  if (reading.text("dateRange.date_from", range.date_from) !== undefined) return dates;
+  const from = startOf(intervals, period, dates.to);
+  if (from === undefined) reading.refuse("dateRange", query.dateRange);
+  return { ...dates, ...(from !== undefined && { from }) };
+}
+
+/** Whether the range is what a query without a start has, so that both are answered as one. */
+const isOfIntervals = ({ dates, ...question }: Question, intervals: number): boolean =>
+  dates.from !== undefined && dates.from === startOf(intervals, periodOf(question), dates.to);
+
+const UNITS: Readonly<Record<Period, string>> = { hour: "h", day: "d", week: "w", month: "m" };
+
+/** Return the start of so many intervals up to a day or now; undefined if no start says it. */
+function startOf(intervals: number, period: Period, to: string | undefined): string | undefined {
+  const before = intervals - 1;
+  if (to === undefined) return before === 0 ? undefined : `-${before}${UNITS[period]}`;
+  const day = new Date(`${to}T00:00Z`);
+  if (!/^\d{4}-\d\d-\d\d$/.test(to) || Number.isNaN(day.getTime()) || period === "hour")
+    return undefined;
+  if (period === "month") day.setUTCMonth(day.getUTCMonth() - before, 1);
+  else day.setUTCDate(day.getUTCDate() - before * (period === "week" ? 7 : 1));
+  return day.toISOString().slice(0, 10);
 }
 
 const USUAL: Series = { event: "$pageview", math: "total", filters: [] };
