@@ -7,7 +7,7 @@ import { type Project, useCanEdit, useProject, useProjectId } from "@/app/sessio
 import { EditDetails, type KnownDetails } from "@/insights";
 import { Button, IconButton } from "@/ui/Button";
 import { Menu, MenuItem } from "@/ui/Menu";
-import { toast, toastError } from "@/ui/Toast";
+import { doAndSay, toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/dashboards";
 import { type Dashboard, duplicateDashboard, readDashboard, useDashboardChange } from "./queries";
 import { ShareDialog } from "./ShareDialog";
@@ -95,19 +95,12 @@ function HomeItem({ dashboard, project, disabled }: HomeProps) {
   const change = useProjectChange(project);
   const before = project.primary_dashboard;
   const isHome = before === dashboard.id;
-  const choose = async () => {
-    try {
-      await change.mutateAsync({ primary_dashboard: isHome ? null : dashboard.id });
-    } catch (error) {
-      toastError(error);
-      return;
-    }
-    const name = dashboard.name || words.untitled;
-    toast({
+  const name = dashboard.name || words.untitled;
+  const choose = () =>
+    doAndSay(() => change.mutateAsync({ primary_dashboard: isHome ? null : dashboard.id }), {
       text: isHome ? words.noHome(name) : words.isHome(name),
       undo: () => change.mutateAsync({ primary_dashboard: before }),
     });
-  };
   return (
     <MenuItem icon={House} disabled={disabled} onSelect={() => void choose()}>
       {isHome ? words.dropHome : words.useAsHome}
@@ -139,14 +132,10 @@ function useDeletion(dashboard: Dashboard) {
   const navigate = route.useNavigate();
   const change = useDashboardChange(dashboard.id);
   return async () => {
-    try {
-      await change.mutateAsync({ deleted: true });
-    } catch (error) {
-      toastError(error);
-      return;
-    }
-    const undo = () => change.mutateAsync({ deleted: false });
-    toast({ text: words.removed(dashboard.name || words.untitled), undo });
-    await navigate({ to: "/project/$projectId/dashboards", params: { projectId } });
+    const isDone = await doAndSay(() => change.mutateAsync({ deleted: true }), {
+      text: words.removed(dashboard.name || words.untitled),
+      undo: () => change.mutateAsync({ deleted: false }),
+    });
+    if (isDone) await navigate({ to: "/project/$projectId/dashboards", params: { projectId } });
   };
 }

@@ -1,21 +1,22 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { LayoutDashboard, RotateCcw, Trash2 } from "lucide-react";
+import { LayoutDashboard, Trash2 } from "lucide-react";
 import { useMemo } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { authorOf, type DashboardSummary, dashboardsQuery, isGenerated } from "@/insights";
 import { Badge } from "@/ui/Badge";
-import { Button, LinkButton } from "@/ui/Button";
+import { LinkButton } from "@/ui/Button";
 import { Checkbox, SearchInput } from "@/ui/Field";
 import { LINK, Page } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
+import { RestoreButton } from "@/ui/RestoreButton";
 import { Empty, Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
-import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/dashboards";
+import { words as common } from "@/words/ui";
 import { NewDashboard } from "./NewDashboard";
-import { dashboardKeys, deletedDashboardsQuery, sendChanges } from "./queries";
+import { deletedDashboardsQuery, useDashboardChange } from "./queries";
 import type { DashboardsSearch } from "./search";
 
 const route = getRouteApi("/signed-in/project/$projectId/dashboards");
@@ -195,10 +196,10 @@ function matches(dashboard: DashboardSummary, search: DashboardsSearch): boolean
 
 const RESTORE: Column<DashboardSummary> = {
   id: "restore",
-  header: words.restore,
+  header: common.restore,
   width: 130,
   fixed: true,
-  cell: (dashboard) => <RestoreButton dashboard={dashboard} />,
+  cell: (dashboard) => <Restore dashboard={dashboard} />,
   text: () => null,
 };
 const DELETED_COLUMNS = [...COLUMNS, RESTORE];
@@ -222,29 +223,14 @@ function DeletedDashboards({ projectId }: { projectId: string }) {
   );
 }
 
-function RestoreButton({ dashboard }: { dashboard: DashboardSummary }) {
-  const projectId = useProjectId();
-  const canEdit = useCanEdit();
-  const queries = useQueryClient();
-  const name = nameOf(dashboard);
-  const restoring = useMutation({
-    mutationFn: () => sendChanges(projectId, dashboard.id, { deleted: false }),
-    onSuccess: () => {
-      toast({ text: words.restored(name) });
-      return queries.invalidateQueries({ queryKey: dashboardKeys.all(projectId) });
-    },
-    onError: toastError,
-  });
+function Restore({ dashboard }: { dashboard: DashboardSummary }) {
+  const change = useDashboardChange(dashboard.id);
   return (
-    <Button
-      small
-      icon={RotateCcw}
-      aria-label={words.restoreOf(name)}
-      disabled={!canEdit}
-      isBusy={restoring.isPending}
-      onClick={() => restoring.mutate()}
-    >
-      {words.restore}
-    </Button>
+    <RestoreButton
+      name={nameOf(dashboard)}
+      canRestore={useCanEdit()}
+      restore={() => change.mutateAsync({ deleted: false })}
+      restored={words.restored(nameOf(dashboard))}
+    />
   );
 }

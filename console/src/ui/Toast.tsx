@@ -41,6 +41,21 @@ export function toastError(error: unknown): void {
   toast({ text: isFailure ? `${words.saveFailed}: ${said}` : said, isError: true });
 }
 
+/** Do something and say what was done, or why it failed.
+ *
+ * returns: whether it was done
+ */
+export async function doAndSay(act: () => Promise<unknown>, done: ToastText): Promise<boolean> {
+  try {
+    await act();
+  } catch (error) {
+    toastError(error);
+    return false;
+  }
+  toast(done);
+  return true;
+}
+
 function dismiss(id: number): void {
   change(shown.filter((one) => one.id !== id));
 }

@@ -40,8 +40,6 @@ export const words = {
   deletedTitle: "Deleted dashboards",
   deletedHint: "They can be restored.",
   noDeleted: "No dashboard was deleted.",
-  restore: "Restore",
-  restoreOf: (name: string) => `Restore ${name}`,
   restored: (name: string) => `${name} restored`,
   dashboard: "Dashboard",
   notFound: "This dashboard does not exist, or was deleted.",

@@ -70,8 +70,6 @@ export const words = {
     hint: "A deleted flag is false for everyone. It can be restored with everything it had, until a new flag takes its key: it is then gone for good.",
     none: "No deleted flags.",
     description: "Description",
-    restore: "Restore",
-    restoreOf: (key: string) => `Restore ${key}`,
     restored: (key: string, isOn: boolean) =>
       isOn ? `Restored ${key}. It is on.` : `Restored ${key}. It is off.`,
     gone: (key: string) => `${key} cannot be restored any more: another flag has taken its key.`,

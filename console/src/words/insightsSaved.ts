@@ -33,8 +33,6 @@ export const words = {
   deletedTitle: "Deleted insights",
   deletedHint: "They can be restored.",
   noDeleted: "No insight was deleted.",
-  restore: "Restore",
-  restoreOf: (name: string) => `Restore ${name}`,
   restored: (name: string) => `${name} restored`,
   insight: "Insight",
   notFound: "This insight does not exist, or was deleted.",

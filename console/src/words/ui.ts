@@ -5,6 +5,8 @@ export const words = {
   copied: "Copied",
   copyOf: (what: string) => `Copy ${what}`,
   undo: "Undo",
+  restore: "Restore",
+  restoreOf: (name: string) => `Restore ${name}`,
   dismiss: "Dismiss",
   retry: "Try again",
   loading: "Loading…",

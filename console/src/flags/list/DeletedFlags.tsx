@@ -1,17 +1,16 @@
 import { infiniteQueryOptions, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { RotateCcw } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { useCanEdit } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import { queryOf } from "@/lib/paging";
-import { Button } from "@/ui/Button";
 import { Visible } from "@/ui/properties";
+import { RestoreButton } from "@/ui/RestoreButton";
 import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
-import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/flagList";
+import { words as common } from "@/words/ui";
 import { setDeleted } from "../changes";
 import type { FlagBody } from "../model";
 import { flagKeys } from "../queries";
@@ -101,7 +100,7 @@ const deletedFlagsQuery = (projectId: string) =>
 function restoreColumn(projectId: string): Column<FlagBody> {
   return {
     id: "restore",
-    header: WORDS.restore,
+    header: common.restore,
     width: 120,
     cell: (flag) => <Restore projectId={projectId} flag={flag} />,
     text: () => "",
@@ -111,30 +110,23 @@ function restoreColumn(projectId: string): Column<FlagBody> {
 function Restore({ projectId, flag }: { projectId: string; flag: FlagBody }) {
   const canEdit = useCanEdit() && flag.can_edit;
   const queries = useQueryClient();
-  const [isBusy, setBusy] = useState(false);
   const restore = async () => {
-    setBusy(true);
     try {
       await setDeleted(projectId, flag.id, false);
-      toast({ text: WORDS.restored(flag.key, flag.active) });
     } catch (error) {
       const isGone = error instanceof ApiError && error.status === 404;
-      toastError(isGone ? new Error(WORDS.gone(flag.key)) : error);
+      throw isGone ? new Error(WORDS.gone(flag.key)) : error;
+    } finally {
+      void queries.invalidateQueries({ queryKey: flagKeys.all(projectId) });
     }
-    setBusy(false);
-    await queries.invalidateQueries({ queryKey: flagKeys.all(projectId) });
   };
   return (
-    <Button
-      small
-      icon={RotateCcw}
-      isBusy={isBusy}
-      disabled={!canEdit}
-      title={canEdit ? undefined : words.noRight}
-      aria-label={WORDS.restoreOf(flag.key)}
-      onClick={() => void restore()}
-    >
-      {WORDS.restore}
-    </Button>
+    <RestoreButton
+      name={flag.key}
+      canRestore={canEdit}
+      hint={words.noRight}
+      restore={restore}
+      restored={WORDS.restored(flag.key, flag.active)}
+    />
   );
 }

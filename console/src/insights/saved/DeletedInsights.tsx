@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { RotateCcw } from "lucide-react";
 import { useMemo } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import { Button } from "@/ui/Button";
+import { RestoreButton } from "@/ui/RestoreButton";
 import { Loaded } from "@/ui/States";
-import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/insightsSaved";
+import { words as common } from "@/words/ui";
 import { columnsOf } from "./columns";
 import { nameOfInsight } from "./names";
 import { type Insight, insightsQuery, useInsightChange } from "./queries";
@@ -20,10 +19,10 @@ export function DeletedInsights() {
       ...shown,
       {
         id: "restore",
-        header: words.restore,
+        header: common.restore,
         width: 130,
         fixed: true,
-        cell: (insight) => <RestoreButton insight={insight} />,
+        cell: (insight) => <Restore insight={insight} />,
         text: () => null,
       },
     ];
@@ -45,25 +44,15 @@ export function DeletedInsights() {
   );
 }
 
-function RestoreButton({ insight }: { insight: Insight }) {
-  const canEdit = useCanEdit();
+function Restore({ insight }: { insight: Insight }) {
   const change = useInsightChange(insight.id);
   const name = nameOfInsight(insight);
-  const restore = () =>
-    change.mutate(
-      { deleted: false },
-      { onSuccess: () => toast({ text: words.restored(name) }), onError: toastError },
-    );
   return (
-    <Button
-      small
-      icon={RotateCcw}
-      aria-label={words.restoreOf(name)}
-      disabled={!canEdit}
-      isBusy={change.isPending}
-      onClick={restore}
-    >
-      {words.restore}
-    </Button>
+    <RestoreButton
+      name={name}
+      canRestore={useCanEdit()}
+      restore={() => change.mutateAsync({ deleted: false })}
+      restored={words.restored(name)}
+    />
   );
 }

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { Button, IconButton } from "@/ui/Button";
 import { Menu, MenuItem } from "@/ui/Menu";
-import { toast, toastError } from "@/ui/Toast";
+import { doAndSay, toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/insightsSaved";
 import { AddToDashboard } from "./AddToDashboard";
 import { EditDetails, type KnownDetails } from "./EditDetails";
@@ -117,14 +117,10 @@ function useDeletion(insight: Insight) {
   const navigate = route.useNavigate();
   const change = useInsightChange(insight.id);
   return async () => {
-    try {
-      await change.mutateAsync({ deleted: true });
-    } catch (error) {
-      toastError(error);
-      return;
-    }
-    const undo = () => change.mutateAsync({ deleted: false });
-    toast({ text: words.removed(nameOfInsight(insight)), undo });
-    await navigate({ to: "/project/$projectId/insights", params: { projectId } });
+    const isDone = await doAndSay(() => change.mutateAsync({ deleted: true }), {
+      text: words.removed(nameOfInsight(insight)),
+      undo: () => change.mutateAsync({ deleted: false }),
+    });
+    if (isDone) await navigate({ to: "/project/$projectId/insights", params: { projectId } });
   };
 }
