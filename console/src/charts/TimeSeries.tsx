@@ -123,8 +123,8 @@ export function TimeSeries(props: TimeSeriesProps) {
             kind="line"
           />
           {thresholds.map(({ name, value }) => (
-            <p key={name} className="text-sm text-ink-3">
-              {words.threshold(name, format(value))}
+            <p key={`${value} ${name}`} className="text-sm text-ink-3">
+              <bdi>{words.threshold(name, format(value))}</bdi>
             </p>
           ))}
         </>

@@ -54,6 +54,7 @@ export const words = {
     not_firing: "Not firing",
     errored: "Error",
     not_checked: "Not checked yet",
+    snoozed: "Snoozed",
     off: "Off",
   },
   columns: {
@@ -93,6 +94,12 @@ export const words = {
   nobody: "nobody",
   edit: "Edit",
   more: "More actions",
+  snooze: "Snooze",
+  snoozeFor: { 1: "For an hour", 24: "For a day", 168: "For a week" },
+  snoozedUntil: "Snoozed until",
+  endSnooze: "End snooze",
+  snoozed: (name: string) => `${name} snoozed`,
+  snoozeEnded: (name: string) => `${name} is no longer snoozed`,
   remove: "Delete",
   removeTitle: "Delete this alert?",
   removeHint: "Its history is deleted too. This cannot be undone.",
@@ -142,6 +149,7 @@ export const words = {
   valueNow: (value: string) => `The value is ${value}`,
   after: (value: string, before: string) => `${value} after ${before}`,
   limit: "Threshold",
+  firesAt: (name: string, condition: "above" | "below") => `Alert “${name}”, fires ${condition}`,
   lowerLimit: "Fires at or below",
   upperLimit: "Fires at or above",
   total:

@@ -1,5 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef } from "react";
+import type { Threshold } from "@/charts";
 import { SentenceParts } from "@/filters";
 import { ActorsDrawer } from "@/insights/ActorsDrawer";
 import { type Answer, useAnswer } from "@/insights/answers";
@@ -49,12 +50,14 @@ export default function InsightPage() {
 
 interface ViewProps {
   state: ReturnType<typeof useQuestion>;
+  /** Levels to draw across the lines. */
+  thresholds?: readonly Threshold[] | undefined;
   behind: Place | undefined;
   onBehind: (place: Place | undefined) => void;
 }
 
 /** A question of any kind with its answer. */
-export function QuestionView({ state, behind, onBehind }: ViewProps) {
+export function QuestionView({ state, ...shown }: ViewProps) {
   const kind = useKind(state.question.kind);
   return (
     <>
@@ -72,7 +75,7 @@ export function QuestionView({ state, behind, onBehind }: ViewProps) {
         )}
       </div>
       <Loaded query={kind} rows={8}>
-        {(loaded) => <Screen kind={loaded} state={state} behind={behind} onBehind={onBehind} />}
+        {(loaded) => <Screen kind={loaded} state={state} {...shown} />}
       </Loaded>
     </>
   );
@@ -82,7 +85,7 @@ interface ScreenProps extends ViewProps {
   kind: Kind;
 }
 
-function Screen({ kind, state, behind, onBehind }: ScreenProps) {
+function Screen({ kind, state, thresholds, behind, onBehind }: ScreenProps) {
   const { question, setQuestion } = state;
   const shown = useMemo(() => completed(question), [question]);
   const settled = useMemo(() => completed(state.settled), [state.settled]);
@@ -115,6 +118,7 @@ function Screen({ kind, state, behind, onBehind }: ScreenProps) {
             isErrorPlaced={isPlaced(answering.error)}
             state={answering}
             isOutdated={answering.isOutdated || state.settled !== question}
+            thresholds={thresholds}
             onOpen={onBehind}
           />
         </section>

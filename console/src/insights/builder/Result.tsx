@@ -1,4 +1,5 @@
 import { ChartLine, RefreshCw } from "lucide-react";
+import type { Threshold } from "@/charts";
 import type { useAnswer } from "@/insights/answers";
 import { costOf, notesOf } from "@/insights/kinds/answered";
 import type { Asked, Kind, Place } from "@/insights/kinds/kind";
@@ -18,6 +19,7 @@ interface Props {
   state: ReturnType<typeof useAnswer>;
   /** Whether the answer belongs to an earlier question. */
   isOutdated: boolean;
+  thresholds: readonly Threshold[] | undefined;
   onOpen: (place: Place) => void;
 }
 
@@ -31,7 +33,7 @@ export function Result({ isOutdated, ...props }: Props) {
 }
 
 function Shown(props: Omit<Props, "isOutdated">) {
-  const { kind, asked, missing, isErrorPlaced, state, onOpen } = props;
+  const { kind, asked, missing, isErrorPlaced, state, thresholds, onOpen } = props;
   if (missing !== null) return <Empty icon={ChartLine} title={missing} />;
   if (state.error !== null) {
     if (isErrorPlaced) return <Empty icon={ChartLine} title={words.seeField} />;
@@ -40,7 +42,7 @@ function Shown(props: Omit<Props, "isOutdated">) {
   if (asked === null) return <Skeleton rows={8} />;
   return (
     <div className="flex min-w-0 flex-col gap-3">
-      <kind.Result {...asked} onOpen={onOpen} />
+      <kind.Result {...asked} {...(thresholds && { thresholds })} onOpen={onOpen} />
       <Unknown asked={asked} />
       <Footer kind={kind} asked={asked} state={state} />
     </div>

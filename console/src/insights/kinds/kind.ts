@@ -1,6 +1,6 @@
 import type { LucideIcon } from "lucide-react";
 import type { ComponentType } from "react";
-import type { FigureData, Interval } from "@/charts";
+import type { FigureData, Interval, Threshold } from "@/charts";
 import type { SentencePart } from "@/filters";
 import type { ActorsQuestion } from "@/insights/actors";
 import type { Answer } from "@/insights/answers";
@@ -60,6 +60,8 @@ export interface ResultProps extends Asked {
   /** On a dashboard: without the table below. */
   isTile?: boolean;
   height?: number;
+  /** Levels to draw across the lines. Keep them stable. */
+  thresholds?: readonly Threshold[];
   /** Opens the persons behind a number. */
   onOpen?: (place: Place) => void;
 }

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
+import { useThresholds } from "@/insights/alerts/thresholds";
 import { QuestionView } from "@/insights/builder/InsightPage";
 import { useKind } from "@/insights/kinds";
 import type { Place } from "@/insights/kinds/kind";
@@ -44,6 +45,7 @@ export function SavedQuestion({ insight, stored }: Props) {
     [navigate, saved, draft, insight.last_modified_at],
   );
   const state = useQuestion(draft === undefined ? { ...saved } : { ...changed }, NO_NAMES, write);
+  const thresholds = useThresholds(insight.id);
   const isChanged = JSON.stringify(writeQuestion(state.question)) !== JSON.stringify(saved);
   const discard = () => {
     state.setQuestion(stored);
@@ -59,7 +61,7 @@ export function SavedQuestion({ insight, stored }: Props) {
     });
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <QuestionView state={state} behind={behind} onBehind={openBehind} />
+      <QuestionView state={state} thresholds={thresholds} behind={behind} onBehind={openBehind} />
       {isChanged && (
         <Changes
           insight={insight}

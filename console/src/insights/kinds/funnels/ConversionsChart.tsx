@@ -1,16 +1,38 @@
 import { useMemo } from "react";
-import { captionOf, colorsByValue, NumbersTable, type Point, TimeSeries } from "@/charts";
+import {
+  captionOf,
+  colorsByValue,
+  NumbersTable,
+  type Point,
+  type Series,
+  TimeSeries,
+} from "@/charts";
 import { formatShare } from "@/words/format";
 import { words } from "@/words/insightsFunnels";
 import type { ResultProps } from "../kind";
+import { inReach } from "../thresholds";
 import { placeOfConversion } from "./behind";
-import { numberAt, readConversions, shareAt } from "./conversions";
+import { type Conversion, numberAt, readConversions, shareAt } from "./conversions";
 import { conversionsTable } from "./table";
 
 const HEIGHT = 300;
 // Columns of the table whose numbers open the persons behind them.
 const CONVERTED = 2;
 const DROPPED = 3;
+
+function seriesOf(lines: readonly Conversion[], count: number): Series[] {
+  const isBroken = lines.some(({ value }) => value !== undefined);
+  const colors = colorsByValue(lines.map(({ name }) => name));
+  return lines.map((line) => {
+    const color = isBroken ? colors.get(line.name) : 2;
+    return {
+      key: line.key,
+      name: line.name,
+      values: Array.from({ length: count }, (_, index) => shareAt(line, index)),
+      ...(color !== undefined && { color }),
+    };
+  });
+}
 
 /** The conversion rate by the time people entered the funnel. */
 export function ConversionsChart(props: ResultProps) {
@@ -19,8 +41,8 @@ export function ConversionsChart(props: ResultProps) {
     () => readConversions({ question, answer }),
     [question, answer],
   );
-  const isBroken = lines.some(({ value }) => value !== undefined);
-  const colors = colorsByValue(lines.map(({ name }) => name));
+  const series = useMemo(() => seriesOf(lines, times.length), [lines, times]);
+  const thresholds = useMemo(() => inReach(props.thresholds, series), [props.thresholds, series]);
   const { interval } = question;
   const { zone } = answer;
   const data = conversionsTable({ question, answer });
@@ -39,15 +61,8 @@ export function ConversionsChart(props: ResultProps) {
       <TimeSeries
         caption={captionOf(words.shareCaption, times, interval, { zone, isPartial })}
         times={times}
-        series={lines.map((line) => {
-          const color = isBroken ? colors.get(line.name) : 2;
-          return {
-            key: line.key,
-            name: line.name,
-            values: times.map((_, index) => shareAt(line, index)),
-            ...(color !== undefined && { color }),
-          };
-        })}
+        series={series}
+        thresholds={thresholds}
         interval={interval}
         zone={zone}
         isPartial={isPartial}

@@ -16,6 +16,7 @@ import {
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsTrends";
 import type { Asked, ResultProps } from "../kind";
+import { inReach } from "../thresholds";
 import { canOpen, placeOf } from "./behind";
 import { colorOf, colorsOf, seriesOfLines } from "./drawn";
 import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
@@ -76,6 +77,7 @@ function TimeChart({ lines, colors, ...props }: ChartProps) {
   const { interval } = question;
   const times = useMemo(() => daysOf(lines).map((day) => beginOf(day, zone)), [lines, zone]);
   const series = useMemo(() => seriesOfLines(lines, colors), [lines, colors]);
+  const thresholds = useMemo(() => inReach(props.thresholds, series), [props.thresholds, series]);
   const partial = isPartial(lines);
   const chart = {
     caption: captionOf(whatOf(lines), times, interval, { zone, isPartial: partial }),
@@ -96,7 +98,8 @@ function TimeChart({ lines, colors, ...props }: ChartProps) {
   };
   if (display === "ActionsBar") return <Bars {...chart} />;
   if (display === "ActionsUnstackedBar") return <Bars {...chart} isGrouped />;
-  return <TimeSeries {...chart} isStacked={display === "ActionsAreaGraph"} />;
+  const isStacked = display === "ActionsAreaGraph";
+  return <TimeSeries {...chart} isStacked={isStacked} {...(!isStacked && { thresholds })} />;
 }
 
 function WholeChart({ lines, colors, display, ...props }: ChartProps) {
