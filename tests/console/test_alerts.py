@@ -171,6 +171,37 @@ def test_a_change_is_drawn_between_two_thresholds_and_saved(
     assert project.get("/alerts/")["count"] == 0
 
 
+def test_an_alert_is_snoozed_and_woken_and_its_threshold_is_drawn_with_the_question(
+    console: Console, project: Project
+) -> None:
+    PAYMENTS.capture(project)
+    made = insight(project)
+    shown = alert(project, made["id"])
+    alert(project, made["id"], name="Far away", threshold=1_000)
+    page = console.page
+    console.open(project.at(f"insights/{made['id']}"))
+    expect(page.get_by_text("Alert “Many payments”, fires above: 3")).to_be_visible()
+    expect(page.get_by_text("Far away")).to_have_count(0)
+    console.expect_to_fit_in({"width": 360, "height": 640}, {"width": 1440, "height": 900})
+
+    console.go(f"{alerts_of(project, made['id'])}&alert={shown['id']}")
+    with console.keyboard_only():
+        console.tab_to(page.get_by_role("button", name="Snooze"))
+        console.press("Enter")
+        page.get_by_role("menuitem", name="For a day").press("Enter")
+    console.expect_toast("Many payments snoozed")
+    expect(page.get_by_role("heading", name="Many payments")).to_contain_text("Snoozed")
+    expect(page.get_by_text("Snoozed until")).to_be_visible()
+    console.settle()
+    console.expect_accessible()
+    console.expect_to_fit_in({"width": 360, "height": 640}, {"width": 1440, "height": 900})
+    assert project.get(f"/alerts/{shown['id']}/")["snoozed_until"] is not None
+
+    page.get_by_role("button", name="End snooze").click()
+    console.expect_toast("Many payments is no longer snoozed")
+    expect(page.get_by_role("heading", name="Many payments")).to_contain_text("Firing")
+
+
 def test_an_alert_watches_one_value_of_a_breakdown(console: Console, project: Project) -> None:
     for plan, people in (("pro", ("ann", "bob", "cem")), (HOSTILE, ("dan", "eve"))):
         project.events("paid", *people, plan=plan)

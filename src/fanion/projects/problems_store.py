@@ -110,7 +110,7 @@ def _dead_letters(connection: Connection, project_id: int) -> Iterable[Problem]:
 
 
 def _alerts(connection: Connection, project_id: int) -> Iterable[Problem]:
-    """Yield the alerts that fire or cannot be checked."""
+    """Yield the alerts that fire or cannot be checked, without those that are snoozed."""
     alert, insight = alerts.c, insights.c
     rows = connection.execute(
         select(alert.id, alert.insight_id, alert.name, alert.error, alert.value)
@@ -118,6 +118,7 @@ def _alerts(connection: Connection, project_id: int) -> Iterable[Problem]:
         .join_from(alerts, insights, insight.id == alert.insight_id)
         .where(alert.project_id == project_id, insight.deleted.is_(False))
         .where(alert.enabled.is_(True), alert.state.in_(("firing", "errored")))
+        .where(alert.snoozed_until.is_(None))
         .order_by(alert.last_checked_at.desc(), alert.id.desc())
         .limit(OF_A_KIND_MAX)
     )

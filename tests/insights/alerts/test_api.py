@@ -104,6 +104,7 @@ async def test_an_alert_from_birth_to_deletion(tenant: Tenant) -> None:
         "threshold": 1.0,
         "enabled": True,
         "subscribed_users": [],
+        "snoozed_until": None,
         "state": "not_checked",
         "value": None,
         "error": None,
@@ -524,3 +525,67 @@ async def test_a_new_name_or_reader_does_not_start_the_alert_again(tenant: Tenan
 
     assert (renamed.json()["name"], renamed.json()["state"]) == ("Less", "firing")
     assert renamed.json()["subscribed_users"] == [tenant.user_id]
+
+
+@pytest.mark.every_engine
+async def test_a_snoozed_alert_is_not_checked_until_then_and_tells_if_it_still_fires(
+    tenant: Tenant, receiver: Receiver
+) -> None:
+    await posted(tenant, "/webhooks/", url=receiver.url("/in"), events=["insight.alert"])
+    made = await alert(tenant, condition="below")
+    await all_checked(tenant)
+    place, until = f"/alerts/{made['id']}/", "2024-03-01T14:00:00Z"
+
+    snoozed = (await tenant.api.patch(place, json={"snoozed_until": until})).json()
+    tenant.server.clock.move(minutes=119)
+    await all_checked(tenant)
+    asleep = await tenant.get(place)
+    problems = await tenant.get("/problems/")
+    tenant.server.clock.move(minutes=1)
+    await all_checked(tenant)
+    awake = await tenant.get(place)
+    tenant.server.clock.move(minutes=15)
+    await all_checked(tenant)
+    await delivered(tenant)
+
+    assert (snoozed["snoozed_until"], snoozed["next_check_at"]) == (until, until)
+    assert (asleep["state"], asleep["last_checked_at"]) == ("firing", NOW_TEXT)
+    assert problems["results"] == []
+    assert (awake["snoozed_until"], awake["last_checked_at"]) == (None, until)
+    times = [request.json()["timestamp"] for request in receiver.requests]
+    assert times == [NOW_TEXT, until], "once when it starts, once after it was snoozed"
+    checks = (await tenant.get(f"/alerts/{made['id']}/checks/"))["results"]
+    assert [check["webhooks"] for check in checks] == [0, 1, 1]
+
+
+async def test_a_snooze_is_ended_at_once_and_outlasts_a_new_threshold(tenant: Tenant) -> None:
+    made = await alert(tenant)
+    place, until = f"/alerts/{made['id']}/", "2024-03-08T12:00:00Z"
+
+    await tenant.api.patch(place, json={"snoozed_until": until})
+    changed = (await tenant.api.patch(place, json={"threshold": 5})).json()
+    await all_checked(tenant)
+    asleep = await tenant.get(place)
+    ended = (await tenant.api.patch(place, json={"snoozed_until": None})).json()
+    await all_checked(tenant)
+
+    assert (changed["snoozed_until"], changed["next_check_at"]) == (until, until)
+    assert asleep["state"] == "not_checked"
+    assert (ended["snoozed_until"], ended["next_check_at"]) == (None, NOW_TEXT)
+    assert (await tenant.get(place))["state"] == "not_firing"
+    entries = (await tenant.get(f"{place}activity/"))["results"]
+    fields = [change["field"] for entry in entries[:-1] for change in entry["detail"]["changes"]]
+    assert fields == ["snoozed_until", "threshold", "snoozed_until"]
+
+
+@pytest.mark.parametrize("until", ["2024-03-01T12:00:00Z", "2025-03-03T12:00:00Z"])
+async def test_an_alert_is_snoozed_for_at_least_a_moment_and_at_most_a_year(
+    tenant: Tenant, until: str
+) -> None:
+    made = await alert(tenant)
+
+    answer = await tenant.api.patch(f"/alerts/{made['id']}/", json={"snoozed_until": until})
+
+    assert answer.status_code == 400
+    detail = "Must be later than now, and within 366 days."
+    assert answer.json() == error("validation_error", "invalid_input", detail, "snoozed_until")

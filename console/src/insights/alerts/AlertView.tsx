@@ -16,8 +16,9 @@ import { words } from "@/words/alerts";
 import { AlertChart } from "./AlertChart";
 import { AlertSwitch } from "./AlertSwitch";
 import { CheckTable } from "./CheckTable";
-import { StateBadge, valueText } from "./columns";
+import { StateBadge, stateOf, valueText } from "./columns";
 import { type Alert, previewQuery, useAlertDeletion } from "./queries";
+import { Snooze } from "./Snooze";
 import { Webhooks } from "./Webhooks";
 
 interface Props {
@@ -40,7 +41,7 @@ export function AlertView({ alert, onEdit, onGone }: Props) {
         title={
           <span className="flex min-w-0 flex-wrap items-center gap-2">
             <Visible text={alert.name} />
-            <StateBadge state={alert.state} isOn={alert.enabled} />
+            <StateBadge state={stateOf(alert)} />
           </span>
         }
         actions={canEdit && <Actions alert={alert} onEdit={onEdit} onGone={onGone} />}
@@ -66,7 +67,7 @@ function useIsToldPending(): boolean {
 }
 
 function AlertFacts({ alert }: { alert: Alert }) {
-  const { created_by: by, next_check_at: next } = alert;
+  const { created_by: by, next_check_at: next, snoozed_until: until } = alert;
   return (
     <Facts
       facts={[
@@ -81,6 +82,9 @@ function AlertFacts({ alert }: { alert: Alert }) {
             )}
           </span>,
         ],
+        ...(until === null
+          ? []
+          : [[words.snoozedUntil, <Time key="snoozed" at={until} />] as const]),
         [words.lastCheck, <Time key="last" at={alert.last_checked_at} />],
         ...(alert.error === null
           ? [[words.lastValue, valueText(alert.value) || "–"] as const]
@@ -114,6 +118,7 @@ function Actions({ alert, onEdit, onGone }: Props) {
   return (
     <>
       <AlertSwitch alert={alert} />
+      {alert.enabled && <Snooze alert={alert} />}
       <Button icon={Pencil} onClick={onEdit}>
         {words.edit}
       </Button>

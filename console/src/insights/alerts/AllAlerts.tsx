@@ -5,14 +5,14 @@ import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
 import { nameOfInsight } from "@/insights/saved/names";
 import { type Insight, insightsQuery } from "@/insights/saved/queries";
-import { ALERT_STATES, type AlertState, type InsightsSearch } from "@/insights/saved/search";
+import { ALERT_STATES, type InsightsSearch } from "@/insights/saved/search";
 import { SearchInput } from "@/ui/Field";
 import { Visible } from "@/ui/properties";
 import { Select } from "@/ui/Select";
 import { Empty, Loaded } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/alerts";
-import { COLUMNS } from "./columns";
+import { COLUMNS, stateOf } from "./columns";
 import { type Alert, alertsQuery, hrefOfAlert } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/insights");
@@ -104,8 +104,6 @@ function AlertTable({ alerts, insights }: TableProps) {
     />
   );
 }
-
-const stateOf = ({ enabled, state }: Alert): AlertState => (enabled ? state : "off");
 
 const byUrgency = (a: Alert, b: Alert): number =>
   ALERT_STATES.indexOf(stateOf(a)) - ALERT_STATES.indexOf(stateOf(b));

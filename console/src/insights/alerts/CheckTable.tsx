@@ -6,7 +6,7 @@ import { LongText } from "@/ui/Text";
 import { ClockTime } from "@/ui/Time";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/alerts";
-import { StateBadge, stateText, valueText } from "./columns";
+import { StateBadge, valueText } from "./columns";
 import { type Alert, type AlertCheck, checksQuery } from "./queries";
 
 const HEADERS = words.checkColumns;
@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<AlertCheck>[] = [
     width: 120,
     fixed: true,
     cell: ({ state }) => <StateBadge state={state} />,
-    text: ({ state }) => stateText(state),
+    text: ({ state }) => words.states[state],
   },
   {
     id: "value",

@@ -1,3 +1,4 @@
+import type { AlertState } from "@/insights/saved/search";
 import { Badge, type Tone } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
@@ -5,27 +6,26 @@ import type { Column } from "@/ui/table";
 import { words } from "@/words/alerts";
 import { formatNumber } from "@/words/format";
 import { conditionOf } from "./names";
-import type { Alert, AlertCheck } from "./queries";
+import type { Alert } from "./queries";
 
 const HEADERS = words.columns;
-const TONES: Readonly<Record<Alert["state"], Tone>> = {
+const TONES: Readonly<Record<AlertState, Tone>> = {
   firing: "bad",
   not_firing: "good",
   errored: "warn",
   not_checked: "info",
+  snoozed: "neutral",
+  off: "neutral",
 };
 
-interface StateBadgeProps {
-  state: AlertCheck["state"];
-  isOn?: boolean;
-}
+export const StateBadge = ({ state }: { state: AlertState }) => (
+  <Badge tone={TONES[state]}>{words.states[state]}</Badge>
+);
 
-export function StateBadge({ state, isOn = true }: StateBadgeProps) {
-  return <Badge tone={isOn ? TONES[state] : "neutral"}>{stateText(state, isOn)}</Badge>;
+export function stateOf({ enabled, state, snoozed_until: until }: Alert): AlertState {
+  if (!enabled) return "off";
+  return until === null ? state : "snoozed";
 }
-
-export const stateText = (state: AlertCheck["state"], isOn = true): string =>
-  isOn ? words.states[state] : words.states.off;
 
 export const valueText = (value: number | null): string =>
   value === null ? "" : formatNumber(value);
@@ -38,8 +38,8 @@ export const COLUMNS: readonly Column<Alert>[] = [
     width: 130,
     sortable: true,
     fixed: true,
-    cell: ({ state, enabled }) => <StateBadge state={state} isOn={enabled} />,
-    text: ({ state, enabled }) => stateText(state, enabled),
+    cell: (alert) => <StateBadge state={stateOf(alert)} />,
+    text: (alert) => words.states[stateOf(alert)],
   },
   {
     id: "name",

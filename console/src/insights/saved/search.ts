@@ -18,7 +18,14 @@ export interface InsightsSearch {
 }
 
 /** The states of alerts, the most urgent first. */
-export const ALERT_STATES = ["firing", "errored", "not_checked", "not_firing", "off"] as const;
+export const ALERT_STATES = [
+  "firing",
+  "errored",
+  "not_checked",
+  "not_firing",
+  "snoozed",
+  "off",
+] as const;
 export type AlertState = (typeof ALERT_STATES)[number];
 
 const INSIGHT_TABS = ["question", "alerts", "activity"] as const;

@@ -133,6 +133,8 @@ alerts = Table(
     Column("enabled", Boolean, nullable=False),
     # Ids of the users who get mails; null for none.
     Column("subscribed_users", Json, nullable=True),
+    # It is not checked before; `due_at` is then the same time.
+    Column("snoozed_until", UtcDateTime, nullable=True),
     Column("state", String(20), nullable=False),
     Column("value", Float, nullable=True),
     Column("error", Text, nullable=True),

@@ -1,7 +1,7 @@
 """Alerts on a number of a saved insight, and the outcomes of their checks."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Annotated, Final, Literal
 
@@ -15,6 +15,7 @@ State = Literal["not_checked", "not_firing", "firing", "errored"]
 # The value of one property, the id of a cohort, or the values of several properties.
 BreakdownValue = str | int | list[str]
 SERIES_INDEX_MAX: Final = 999
+SNOOZE_MAX: Final = timedelta(days=366)
 
 
 class PlainAlert(Struct, frozen=True, kw_only=True):
@@ -40,6 +41,10 @@ class AlertRecord(PlainAlert, frozen=True, kw_only=True):
     id: int
     subscribed_users: Annotated[
         list[int], Meta(description="Ids of the members who get a mail, where mail can be sent.")
+    ]
+    snoozed_until: Annotated[
+        datetime | None,
+        Meta(description="Until then it is not checked, and nobody is told about it."),
     ]
     state: State
     value: Annotated[float | None, Meta(description="The number at the last check.")]
@@ -82,11 +87,25 @@ class Checked:
     error: str | None = None
 
 
+def is_news(alert: Alert, outcome: Checked) -> bool:
+    """Return whether the alert starts or stops firing, or still fires after it was snoozed."""
+    fires = outcome.state == "firing"
+    return fires != (alert.state == "firing") or (fires and alert.snoozed_until is not None)
+
+
 def check_threshold(condition: Condition, threshold: float) -> None:
     """Raise Invalid for a threshold that is not finite, and for a negative one of a change."""
     is_change = condition in ("changes_by", "changes_by_percent")
     if not isfinite(threshold) or (is_change and threshold < 0):
         raise Invalid("Ensure this value is greater than or equal to 0.", attr="threshold")
+
+
+def check_snooze(until: datetime | None, now: datetime) -> None:
+    """Raise Invalid unless an alert can be snoozed until this time; None ends it."""
+    if until is None or now < until <= now + SNOOZE_MAX:
+        return
+    detail = f"Must be later than now, and within {SNOOZE_MAX.days} days."
+    raise Invalid(detail, attr="snoozed_until")
 
 
 def check_value(value: object) -> None:

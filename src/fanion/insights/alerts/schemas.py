@@ -1,5 +1,6 @@
 """Request and response bodies of the alert endpoints."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
@@ -24,6 +25,7 @@ from fanion.insights.alerts.model import (
     State,
 )
 from fanion.insights.dates.intervals import Interval
+from fanion.insights.saved.schemas import NOT_YET
 from fanion.rest.validation import INTEGER_MAX, shared_fields
 
 _MAINTAINED = frozenset(
@@ -70,8 +72,18 @@ Subscribed = Annotated[
 ]
 
 
+Snoozed = Annotated[
+    datetime,
+    Meta(
+        description="When the alert is checked again. Until then it is not checked, and nobody is "
+        "told; the first check after it tells if the alert fires. Null ends it at once."
+    ),
+]
+
+
 class NewAlert(Struct, kw_only=True, forbid_unknown_fields=True):
     also_known: ClassVar[frozenset[str]] = _MAINTAINED
+    unsupported: ClassVar[Mapping[str, str]] = {"snoozed_until": NOT_YET}
 
     name: Name
     insight: InsightId
@@ -104,6 +116,7 @@ class AlertChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
     breakdown_value: Value = UNSET
     enabled: bool | UnsetType = UNSET
     subscribed_users: Subscribed | UnsetType = UNSET
+    snoozed_until: Snoozed | UnsetType | None = UNSET
 
 
 class AlertBody(AlertRecord, frozen=True, kw_only=True):

@@ -10,7 +10,13 @@ from sqlalchemy import Connection
 from fanion.activity.model import Author
 from fanion.errors import Invalid
 from fanion.insights.alerts.checks_service import AlertChecks, Check
-from fanion.insights.alerts.model import Alert, PlainAlert, check_threshold, check_value
+from fanion.insights.alerts.model import (
+    Alert,
+    PlainAlert,
+    check_snooze,
+    check_threshold,
+    check_value,
+)
 from fanion.insights.alerts.store import (
     AlertStore,
     change_alert,
@@ -32,8 +38,8 @@ NO_SERIES = (
 class AlertService:
     """The changes of alerts, and checks before them.
 
-    Every call raises Invalid for a threshold or a value of the breakdown that cannot be used, and
-    for an insight that does not exist or has no series of numbers.
+    Every call raises Invalid for a threshold, a time or a value of the breakdown that cannot be
+    used, and for an insight that does not exist or has no series of numbers.
     """
 
     store: AlertStore
@@ -55,6 +61,7 @@ class AlertService:
         before = await self.store.get_alert(author.project_id, alert_id)
         known = {"condition": before.condition, "threshold": before.threshold}
         values = _columns(sent, known)
+        check_snooze(values.get("snoozed_until"), author.now)
         async with self.store.records.write() as connection:
             await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(change_alert, author, alert_id, values)

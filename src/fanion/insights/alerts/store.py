@@ -19,7 +19,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.insights.alerts.checks_store import record_check
 from fanion.insights.alerts.mail import AlertNews
 from fanion.insights.alerts.mails_store import enqueue_mails
-from fanion.insights.alerts.model import Alert, AlertCheck, Checked, PlainAlert
+from fanion.insights.alerts.model import Alert, AlertCheck, Checked, PlainAlert, is_news
 from fanion.insights.model import SavedQuestion
 from fanion.insights.saved.store import read_user_summaries
 from fanion.projects.model import UserSummary
@@ -29,7 +29,7 @@ from fanion.webhooks.outbox_store import enqueue
 ALERTS_MAX = 100  # in one project
 LEASE = timedelta(minutes=5)
 # Fields whose changes are recorded in the activity log; outcomes of checks are not.
-RECORDED = ("insight_id", *PlainAlert.__struct_fields__, "subscribed_users")
+RECORDED = ("insight_id", *PlainAlert.__struct_fields__, "subscribed_users", "snoozed_until")
 _COLUMNS = tuple(
     name for name in Alert.__struct_fields__ if name not in ("created_by", "subscribed_users")
 )
@@ -94,7 +94,7 @@ class AlertStore:
     async def finish_check(
         self, row: DueRow, alert: Alert, outcome: Checked, now: datetime
     ) -> None:
-        """Store the outcome of a check, and tell of it when the alert starts or stops firing.
+        """Store the outcome of a check, and tell of it if it is news.
 
         Webhooks are called, and the subscribed users get mails.
 
@@ -111,12 +111,12 @@ class AlertStore:
         self, connection: Connection, row: DueRow, alert: Alert, outcome: Checked, now: datetime
     ) -> None:
         followed = {"series_index": alert.series_index, "breakdown_value": alert.breakdown_value}
-        times = {"last_checked_at": now, "due_at": now + self.every}
+        times = {"last_checked_at": now, "due_at": now + self.every, "snoozed_until": None}
         values = {**asdict(outcome), **followed, **times}
         if not self.checks.finish(connection, row, **values):
             return
         called = mailed = 0
-        if (alert.state == "firing") != (outcome.state == "firing"):
+        if is_news(alert, outcome):
             body = partial(alert_body, _webhook_values(alert, outcome), now)
             called = enqueue(connection, alert.project_id, "insight.alert", body, now)
             mailed = self._enqueue_mails(connection, alert, outcome, now)
@@ -190,7 +190,7 @@ def change_alert(
     differing = {name: value for name, value in values.items() if getattr(before, name) != value}
     if not differing:
         return before
-    again = {} if _TOLD.issuperset(differing) else _unchecked(author.now)
+    again = _next_check(before.snoozed_until, differing, author.now)
     changed = {**differing, **again, "updated_at": author.now}
     connection.execute(update(alerts).where(_alert.id == alert_id).values(**changed))
     after = _get_alert(connection, author.project_id, alert_id)
@@ -198,9 +198,18 @@ def change_alert(
     return after
 
 
-def _unchecked(now: datetime) -> Mapping[str, Any]:
-    """Return the columns of an alert that is to be checked again."""
-    return {**_NEW, "due_at": now, "lease_until": None}
+def _next_check(
+    snoozed_until: datetime | None, differing: Mapping[str, Any], now: datetime
+) -> Mapping[str, Any]:
+    """Return further columns for an alert whose columns `differing` change.
+
+    It is checked again at once, or when it is no longer snoozed, if the change affects that.
+    """
+    of_rule = differing.keys() - _TOLD - {"snoozed_until"}
+    if not of_rule and "snoozed_until" not in differing:
+        return {}
+    until = differing.get("snoozed_until", snoozed_until) or now
+    return {**(_NEW if of_rule else {}), "due_at": max(now, until), "lease_until": None}
 
 
 def remove_alert(connection: Connection, author: Author, alert_id: int) -> None:
