@@ -129,6 +129,45 @@ def test_tiles_in_sight_ask_first_and_the_others_follow(console: Console, projec
     assert sorted(about) == names
 
 
+def test_kept_answers_come_with_the_dashboard_and_are_not_asked_for_again(
+    console: Console, project: Project
+) -> None:
+    names = [f"event {number}" for number in range(6)]
+    for name in names:
+        project.events(name, "ann", "bob")
+    dashboard = dashboard_of(project, *names)
+    event = {"id": "event 0", "type": "events"}
+    weeks = {"insight": "RETENTION", "period": "Week", "total_intervals": 12}
+    weeks |= {"target_entity": event, "returning_entity": event}
+    project.post("insights", name="back", filters=weeks, dashboards=[dashboard["id"]])
+    asked: list[Request] = []
+    console.page.on(
+        "request", lambda sent: asked.append(sent) if sent.url.endswith("/query/") else None
+    )
+    console.open(path_of(project, dashboard))
+    assert len(asked) == len(names) + 1
+    # Twelve weeks, the heads and the means.
+    expect(tile(console, "back").get_by_role("row")).to_have_count(12 + 2)
+    asked.clear()
+
+    console.open(project.at("dashboards"))
+    console.page.get_by_role("link", name="Weekly").click()
+    for name in names:
+        expect(last_number(console, name)).to_have_attribute(
+            "aria-valuetext", re.compile(f"{name} 2$")
+        )
+    console.settle()
+    assert not asked
+
+    project.events("event 5", "cem")
+    tile(console, "event 5").get_by_role("button", name="More for event 5").click()
+    console.page.get_by_role("menuitem", name="Refresh").click()
+    expect(last_number(console, "event 5")).to_have_attribute(
+        "aria-valuetext", re.compile("event 5 3$")
+    )
+    assert len(asked) == 1
+
+
 def test_tiles_are_moved_and_resized_by_keys_and_pointer_and_stay_there(
     console: Console, project: Project
 ) -> None:

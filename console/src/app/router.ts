@@ -81,11 +81,18 @@ export const router = createRouter({
   defaultPreload: "intent",
   defaultPreloadStaleTime: 0,
   defaultPendingMs: 150,
+  defaultPendingMinMs: 0,
   defaultPendingComponent: Opening,
   defaultNotFoundComponent: NotFound,
   // In place of the screen alone: the navigation stays.
   defaultErrorComponent: Crashed,
   scrollRestoration: true,
+});
+
+// The parts of a screen are loaded while its session is checked.
+router.subscribe("onBeforeLoad", ({ toLocation }) => {
+  const [routes] = router.getMatchedRoutes(toLocation.pathname);
+  for (const route of routes) void router.loadRouteChunk(route);
 });
 
 declare module "@tanstack/react-router" {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { LayoutDashboard, RefreshCw } from "lucide-react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { ApiError } from "@/lib/errors";
 import { Notice } from "@/ui/Badge";
@@ -16,7 +16,7 @@ import { DashboardTiles } from "./DashboardTiles";
 import { FullScreen } from "./FullScreen";
 import { type Dashboard, dashboardQuery } from "./queries";
 import { ScopeBar } from "./ScopeBar";
-import { keptScope, ownScope } from "./scope";
+import { isSameScope, keptScope, ownScope } from "./scope";
 
 const route = getRouteApi("/signed-in/project/$projectId/dashboards/$dashboardId");
 // source: the server's privilege levels
@@ -104,14 +104,15 @@ interface ContentProps {
 function Content({ dashboard, canEdit, round, onRefresh }: ContentProps) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const kept = keptScope(dashboard);
-  const scope = kept === null ? null : ownScope(kept, search);
+  const kept = useMemo(() => keptScope(dashboard), [dashboard]);
+  const scope = useMemo(() => kept && ownScope(kept, search), [kept, search]);
   const leave = () =>
     void navigate({ search: ({ full: _, ...others }) => others, resetScroll: false });
   const tiles = (isEditable: boolean) => (
     <DashboardTiles
       dashboard={dashboard}
       scope={scope}
+      isKeptScope={kept !== null && scope !== null && isSameScope(kept, scope)}
       canEdit={isEditable}
       round={round}
       behind={search.behind}

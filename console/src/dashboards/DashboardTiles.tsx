@@ -1,5 +1,5 @@
 import type { Given } from "@/lib/searchParams";
-import { toast, toastError } from "@/ui/Toast";
+import { doAndSay } from "@/ui/Toast";
 import { words } from "@/words/dashboards";
 import { Grid } from "./Grid";
 import { InsightTile } from "./InsightTile";
@@ -7,12 +7,14 @@ import { layoutsAt, storedBoxes, useLayout } from "./layout";
 import { type Dashboard, type Tile, useDashboardChange } from "./queries";
 import type { Scope } from "./scope";
 import { TextTile } from "./TextTile";
-import { nameOfTile, showsInsight, showsText, type TextTileData } from "./tiles";
+import { nameOfText, nameOfTile, showsInsight, showsText, type TextTileData } from "./tiles";
 
 interface Props {
   dashboard: Dashboard;
   /** null if the dashboard's filter cannot be shown */
   scope: Scope | null;
+  /** Whether the scope is the dashboard's own, with which its answers came. */
+  isKeptScope: boolean;
   /** Whether tiles can be moved, changed and removed here. */
   canEdit: boolean;
   /** Incremented to refetch all tiles. */
@@ -37,6 +39,7 @@ export function DashboardTiles({ dashboard, canEdit, ...shown }: Props) {
           <InsightTile
             tile={tile}
             scope={shown.scope}
+            isKeptScope={shown.isKeptScope}
             move={move}
             height={height}
             round={shown.round}
@@ -72,34 +75,22 @@ export function DashboardTiles({ dashboard, canEdit, ...shown }: Props) {
 /** Remove a tile, with a toast to undo it. */
 function useRemoval(dashboard: Dashboard) {
   const change = useDashboardChange(dashboard.id);
-  return async (tile: Tile) => {
-    const { id } = tile;
-    try {
-      await change.mutateAsync({ tiles: [{ id, deleted: true }] });
-    } catch (error) {
-      toastError(error);
-      return;
-    }
-    const undo = () => change.mutateAsync({ tiles: [{ id, deleted: false }] });
-    toast({ text: words.removedTile(nameOfTile(tile)), undo });
-  };
+  return (tile: Tile) =>
+    doAndSay(() => change.mutateAsync({ tiles: [{ id: tile.id, deleted: true }] }), {
+      text: words.removedTile(nameOfTile(tile)),
+      undo: () => change.mutateAsync({ tiles: [{ id: tile.id, deleted: false }] }),
+    });
 }
 
 /** Put a copy of a text below it. */
 function useDuplication(dashboard: Dashboard) {
   const change = useDashboardChange(dashboard.id);
-  return async (tile: TextTileData) => {
-    const { id } = tile;
+  return ({ id, text, color }: TextTileData) => {
     const box = storedBoxes(dashboard.tiles).find((one) => one.id === id);
     const { x = 0, y = 0, w = 6, h = 2 } = box ?? {};
-    const layouts = layoutsAt({ x, y: y + h, w, h });
-    try {
-      await change.mutateAsync({
-        tiles: [{ text: { body: tile.text.body }, color: tile.color, layouts }],
-      });
-      toast({ text: words.duplicatedTile(nameOfTile(tile)) });
-    } catch (error) {
-      toastError(error);
-    }
+    const copy = { text: { body: text.body }, color, layouts: layoutsAt({ x, y: y + h, w, h }) };
+    return doAndSay(() => change.mutateAsync({ tiles: [copy] }), {
+      text: words.duplicatedTile(nameOfText(text.body)),
+    });
   };
 }

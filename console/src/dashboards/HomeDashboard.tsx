@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useProjectId } from "@/app/session";
 import { ApiError } from "@/lib/errors";
 import type { Given } from "@/lib/searchParams";
@@ -41,7 +41,7 @@ export function HomeDashboard({ id, above, children }: Props) {
 function Shown({ dashboard }: { dashboard: Dashboard }) {
   const projectId = useProjectId();
   const [behind, setBehind] = useState<Given>();
-  const scope = keptScope(dashboard);
+  const scope = useMemo(() => keptScope(dashboard), [dashboard]);
   return (
     <section aria-label={dashboard.name || words.untitled} className="flex min-w-0 flex-col gap-3">
       <h2 className="font-semibold text-lg">
@@ -58,6 +58,7 @@ function Shown({ dashboard }: { dashboard: Dashboard }) {
       <DashboardTiles
         dashboard={dashboard}
         scope={scope}
+        isKeptScope
         canEdit={false}
         round={0}
         behind={behind}

@@ -23,12 +23,14 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/dashboards";
 import { type Scope, scoped } from "./scope";
 import { TileNotes, TileResult } from "./TileResult";
-import type { InsightTileData } from "./tiles";
+import { answerOf, type InsightTileData } from "./tiles";
 
 export interface InsightTileProps {
   tile: InsightTileData;
   /** null if the dashboard's filter cannot be shown; the tile then runs no query */
   scope: Scope | null;
+  /** Whether the scope is the dashboard's own, with which the tile's answer came. */
+  isKeptScope: boolean;
   /** The button that moves the tile. */
   move: ReactNode;
   height: number;
@@ -118,10 +120,16 @@ interface AskedProps extends InsightTileProps {
 function Asked(props: AskedProps) {
   const { tile, name, question: own, scope, isWanted, height, round, behind, onBehind } = props;
   const question = useMemo(() => scoped(own, scope), [own, scope]);
+  const known = useMemo(
+    () => (props.isKeptScope ? answerOf(tile) : undefined),
+    [props.isKeptScope, tile],
+  );
   const kind = useKind(question.kind);
-  const isAskable = isWanted && kind.data !== undefined && kind.data.missing(question) === null;
-  const query = isAskable && kind.data !== undefined ? kind.data.query(question) : null;
-  const answering = useAnswer(query);
+  const query = useMemo(
+    () => (kind.data?.missing(question) === null ? kind.data.query(question) : null),
+    [kind.data, question],
+  );
+  const answering = useAnswer(query, { known, isWaiting: !isWanted });
   const { answer, isOutdated, refresh } = answering;
   useRounds(round, refresh);
   const missing = kind.data?.missing(question) ?? null;

@@ -7,24 +7,30 @@ export type Dashboard = components["schemas"]["DashboardBody"];
 export type Tile = components["schemas"]["TileBody"];
 export type DashboardChanges = components["schemas"]["DashboardChanges"];
 
+const PATH = "/api/projects/{project_id}/dashboards/{id}/";
+
 export const dashboardKeys = {
   all: (projectId: string) => ["dashboards", projectId] as const,
   one: (projectId: string, id: number) => ["dashboards", projectId, "one", id] as const,
 };
 
-/** A dashboard with its tiles' own queries, which each tile then runs. */
+/** A dashboard with its tiles' own queries, and their cached answers within the dashboard's scope. */
 export const dashboardQuery = (projectId: string, id: number) =>
   queryOptions({
     queryKey: dashboardKeys.one(projectId, id),
-    queryFn: ({ signal }) => readDashboard(projectId, id, signal),
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET(PATH, {
+          params: { path: { project_id: projectId, id }, query: { own_questions: true } },
+          signal,
+        }),
+      ),
   });
 
-export const readDashboard = (projectId: string, id: number, signal?: AbortSignal) =>
+/** Read a dashboard without answers. */
+export const readDashboard = (projectId: string, id: number) =>
   dataOf(
-    api.GET("/api/projects/{project_id}/dashboards/{id}/", {
-      params: { path: { project_id: projectId, id }, query: { basic: true } },
-      ...(signal && { signal }),
-    }),
+    api.GET(PATH, { params: { path: { project_id: projectId, id }, query: { basic: true } } }),
   );
 
 export const deletedDashboardsQuery = (projectId: string) =>
@@ -43,7 +49,7 @@ export const deletedDashboardsQuery = (projectId: string) =>
 
 export const sendChanges = (projectId: string, id: number, changes: DashboardChanges) =>
   dataOf(
-    api.PATCH("/api/projects/{project_id}/dashboards/{id}/", {
+    api.PATCH(PATH, {
       params: { path: { project_id: projectId, id } },
       body: changes,
     }),

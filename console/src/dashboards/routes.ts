@@ -1,6 +1,8 @@
 import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute, rootRoute } from "@/app/parents";
+import { queryClient } from "@/app/queries";
+import { dashboardQuery } from "./queries";
 import { readDashboardSearch, readDashboardsSearch } from "./search";
 
 const dashboardsRoute = createRoute({
@@ -14,6 +16,10 @@ const dashboardRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "dashboards/$dashboardId",
   validateSearch: readDashboardSearch,
+  // A dashboard that a pointer only passes is not looked at.
+  loader: ({ params: { projectId, dashboardId }, preload }) => {
+    if (!preload) void queryClient.prefetchQuery(dashboardQuery(projectId, Number(dashboardId)));
+  },
   component: lazyScreen(() => import("./DashboardPage")),
 });
 

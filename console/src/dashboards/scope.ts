@@ -57,6 +57,9 @@ export function writeScope(kept: Scope, scope: Scope): DashboardSearch {
   };
 }
 
+export const isSameScope = (kept: Scope, scope: Scope): boolean =>
+  Object.keys(writeScope(kept, scope)).length === 0;
+
 const sameDates = (a: DateRange | undefined, b: DateRange | undefined): boolean =>
   a === undefined || b === undefined ? a === b : isSameRange(a, b);
 

@@ -1,4 +1,4 @@
-import { nameOfInsight } from "@/insights";
+import { type KnownAnswer, nameOfInsight } from "@/insights";
 import { cut } from "@/ui/properties/safeText";
 import { words } from "@/words/dashboards";
 import type { Tile } from "./queries";
@@ -28,4 +28,11 @@ export function nameOfText(body: string): string {
 export function nameOfTile(tile: Tile): string {
   if (showsInsight(tile)) return nameOfInsight(tile.insight);
   return showsText(tile) ? nameOfText(tile.text.body) : words.text;
+}
+
+/** Return the answer that came with the dashboard; undefined if it was never calculated. */
+export function answerOf({ insight, beside, last_refresh: at }: InsightTileData) {
+  if (at === null) return undefined;
+  const { result: results, timezone: zone } = insight;
+  return { results, beside, zone, calculatedAt: new Date(at) } satisfies KnownAnswer;
 }

@@ -5,6 +5,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
@@ -20,6 +21,9 @@ export interface Answer {
   zone: string;
   calculatedAt: Date;
 }
+
+/** An answer that came with something else, such as a dashboard. */
+export type KnownAnswer = Omit<Answer, "query">;
 
 // Older answers are shown at once and refetched. source: the server's fanion/insights/model.py
 const FRESH_MS = 15 * 60_000;
@@ -65,13 +69,13 @@ export function useIsAsking(projectId: string): boolean {
 
 const STALE_MS = 30_000;
 
-/** The cached answer, whatever its age. */
-const keptQuery = (projectId: string, query: Query | null) =>
+/** The cached answer, whatever its age. One that is known already is not asked for. */
+const keptQuery = (projectId: string, query: Query | null, known: KnownAnswer | undefined) =>
   queryOptions({
     queryKey: answerKey(projectId, query),
     queryFn: ({ signal }) => ask(projectId, query as Query, "async", signal),
-    enabled: query !== null,
-    staleTime: STALE_MS,
+    staleTime: known === undefined ? STALE_MS : Number.POSITIVE_INFINITY,
+    ...(query !== null && known !== undefined && { initialData: { ...known, query } }),
     placeholderData: keepPreviousData,
     retry: false,
   });
@@ -81,12 +85,20 @@ function isOld({ query, calculatedAt }: Answer): boolean {
   return Date.now() - calculatedAt.getTime() > (isFine ? FRESH_BY_HOUR_MS : FRESH_MS);
 }
 
+interface Options {
+  known?: KnownAnswer | undefined;
+  /** Whether nothing may be asked yet. */
+  isWaiting?: boolean;
+}
+
 /** The answer to a query: the cached one at once, then a newer one once calculated. Requests are
  * cancelled when the query changes. query: null while the question is incomplete */
-export function useAnswer(query: Query | null) {
+export function useAnswer(query: Query | null, { known, isWaiting = false }: Options = {}) {
   const projectId = useProjectId();
   const queries = useQueryClient();
-  const kept = useQuery(keptQuery(projectId, query));
+  const canAsk = query !== null && !isWaiting;
+  const kept = useQuery({ ...keptQuery(projectId, query, known), enabled: canAsk });
+  useNewer(projectId, query, known);
   const behind = useQuery({
     queryKey: [...answerKey(projectId, query), "behind", kept.data?.calculatedAt.getTime()],
     queryFn: async ({ signal }) => {
@@ -94,8 +106,7 @@ export function useAnswer(query: Query | null) {
       queries.setQueryData(answerKey(projectId, query), answer);
       return answer;
     },
-    enabled:
-      query !== null && !kept.isPlaceholderData && kept.data !== undefined && isOld(kept.data),
+    enabled: canAsk && !kept.isPlaceholderData && kept.data !== undefined && isOld(kept.data),
     retry: false,
   });
   const anew = useQuery({
@@ -117,4 +128,17 @@ export function useAnswer(query: Query | null) {
     refresh: () => void anew.refetch(),
     retry: () => void kept.refetch(),
   };
+}
+
+/** Take over an answer that is newer than the one in the cache. query, known: keep them stable */
+function useNewer(projectId: string, query: Query | null, known: KnownAnswer | undefined): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (known === undefined || query === null) return;
+    queries.setQueryData<Answer>(answerKey(projectId, query), (before) =>
+      before !== undefined && before.calculatedAt >= known.calculatedAt
+        ? before
+        : { ...known, query },
+    );
+  }, [queries, projectId, query, known]);
 }

@@ -1,6 +1,6 @@
 export { ActorsDrawer } from "./ActorsDrawer";
 export { AskIconLink, AskLink } from "./AskLink";
-export { type Answer, useAnswer, useIsAsking } from "./answers";
+export { type Answer, type KnownAnswer, useAnswer, useIsAsking } from "./answers";
 export { DailyChart } from "./DailyChart";
 export { useKind } from "./kinds";
 export { costOf, notesOf } from "./kinds/answered";

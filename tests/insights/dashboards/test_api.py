@@ -398,9 +398,18 @@ async def test_a_basic_dashboard_has_the_own_questions_of_its_insights(tenant: T
     path = f"/dashboards/{dashboard['id']}/"
 
     full, basic = await tenant.get(path, refresh="true"), await tenant.get(path, basic="true")
+    with_own = await tenant.get(path, own_questions="true")
 
-    [shown], [own] = full["tiles"], basic["tiles"]
+    [shown], [own], [both] = full["tiles"], basic["tiles"], with_own["tiles"]
     assert shown["insight"]["filters"]["date_from"] == "-3d"
     assert len(shown["insight"]["result"]) == 1
+    assert shown["beside"].keys() == {"rows_read", "seconds"}
     assert (own["insight"]["filters"], own["insight"]["result"]) == (filters, None)
-    assert basic["filters"] == {"date_from": "-3d"}
+    assert own["beside"] == {}
+    assert both["insight"]["filters"] == filters
+    [entry], [with_urls] = both["insight"]["result"], shown["insight"]["result"]
+    assert entry["data"] == with_urls["data"]
+    places = [{"filter": one["filter"]} for one in with_urls["persons_urls"]]
+    assert entry["persons_urls"] == places
+    assert (both["beside"], both["last_refresh"]) == (shown["beside"], shown["last_refresh"])
+    assert basic["filters"] == with_own["filters"] == {"date_from": "-3d"}

@@ -50,6 +50,7 @@ async def test_a_text_is_a_tile_beside_those_of_insights(tenant: Tenant) -> None
         "color": "blue",
         "last_refresh": None,
         "is_cached": False,
+        "beside": {},
     }
     for query in ({}, {"basic": "true"}, {"refresh": "true"}):
         first, second = (await tenant.get(path, **query))["tiles"]

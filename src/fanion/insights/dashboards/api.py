@@ -3,6 +3,8 @@
 Source: cohorts.md, section 21.
 """
 
+import asyncio
+
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
@@ -21,6 +23,7 @@ from fanion.insights.dashboards.schemas import (
     tile_change,
 )
 from fanion.insights.dashboards.service import DashboardService
+from fanion.insights.model import without_people_urls
 from fanion.insights.saved.api import Refresh, viewer_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -75,17 +78,21 @@ class DashboardsApi(Controller):
         dashboards: NamedDependency[DashboardService],
         refresh: FromQuery[Refresh] = False,
         basic: FromQuery[bool] = False,
+        own_questions: FromQuery[bool] = False,
     ) -> DashboardBody:
         """Return a dashboard with its tiles and their cached results.
 
-        With `basic=true` tiles have no results, and the insights' own questions, without the
-        filters of the dashboard.
+        With `own_questions=true` tiles have the insights' own questions, without the filters of
+        the dashboard; their results still have them, without the URLs of lists of persons. With
+        `basic=true` tiles have own questions and no results.
         """
         now = request.app.state.now()
         stored = await dashboards.view_dashboard(request.project.id, dashboard_id, now)
         if basic:
             return dashboard_body(stored, viewer_of(request), None)
-        return await _build_body(request, stored, dashboards, refresh=refresh)
+        return await _build_body(
+            request, stored, dashboards, refresh=refresh, own_questions=own_questions
+        )
 
     @patch("/{dashboard_id:str}", summary="Update a dashboard")
     async def change(
@@ -149,6 +156,7 @@ async def _build_body(
     dashboards: DashboardService,
     *,
     refresh: bool,
+    own_questions: bool = False,
 ) -> DashboardBody:
     """Return a dashboard with the cached result of each tile, or with `refresh` new ones."""
     project, now = request.project, request.app.state.now()
@@ -157,4 +165,6 @@ async def _build_body(
         results = await request.unless_client_left(calculation)
     else:
         results = await dashboards.cached_results(project, dashboard, now)
-    return dashboard_body(dashboard, viewer_of(request), results)
+    if own_questions:
+        results = await asyncio.to_thread(list, map(without_people_urls, results))
+    return dashboard_body(dashboard, viewer_of(request), results, own_questions=own_questions)

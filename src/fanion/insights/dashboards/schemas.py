@@ -39,6 +39,7 @@ from fanion.rest.posthog_fields import (
 from fanion.rest.validation import given_fields, shared_fields
 
 Color = Annotated[str, Meta(max_length=400)]
+Beside = Annotated[dict[str, Any], Meta(description="What the answer has beside its results.")]
 
 
 TextContent = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX, description="Markdown.")]
@@ -60,7 +61,7 @@ class TileFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields
         id: The id of a tile that the dashboard has.
     """
 
-    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TILE
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TILE | {"beside"}
     unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_TILE
 
     id: int | UnsetType = UNSET
@@ -144,6 +145,7 @@ class TileBody(Struct, kw_only=True):
     color: str | None
     last_refresh: datetime | None
     is_cached: bool
+    beside: Beside
 
 
 class DashboardSummary(DashboardRecord, frozen=True, kw_only=True):
@@ -163,16 +165,22 @@ def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSu
 
 
 def dashboard_body(
-    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult] | None
+    dashboard: StoredDashboard,
+    viewer: Viewer,
+    answers: Sequence[CachedResult] | None,
+    *,
+    own_questions: bool = False,
 ) -> DashboardBody:
     """Return the body of a dashboard.
 
     Args:
         answers: The results of its tiles, in their order; None for tiles without results, and with
             the insights' own questions.
+        own_questions: Whether tiles have the insights' own questions, without the filters of the
+            dashboard.
     """
     shown = [NO_RESULT] * len(dashboard.tiles) if answers is None else answers
-    filters = {} if answers is None else dashboard.filters
+    filters = {} if answers is None or own_questions else dashboard.filters
     return DashboardBody(
         **_summary(dashboard, viewer),
         filters=dict(dashboard.filters),
@@ -195,6 +203,7 @@ def _tile(
         color=tile.color,
         last_refresh=answer.calculated_at,
         is_cached=answer.is_cached,
+        beside=dict(answer.beside),
     )
 
 
@@ -239,7 +248,7 @@ class SharedTileBody(Struct, kw_only=True):
     filters: dict[str, Any]
     query: dict[str, Any] | None
     result: Result
-    beside: Annotated[dict[str, Any], Meta(description="What the answer has beside its results.")]
+    beside: Beside
     last_refresh: datetime | None
 
 

@@ -5,7 +5,7 @@ lists of persons that results contain, how many rows they took to calculate, and
 the project.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -20,7 +20,7 @@ from fanion.insights.dashboards.schemas import (
 )
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.shares_store import ShareStore
-from fanion.insights.model import CachedResult, without_cost
+from fanion.insights.model import PEOPLE_URLS, CachedResult, without_cost, without_fields
 from fanion.projects.model import Project
 from fanion.server.forwarded import Client
 
@@ -29,12 +29,9 @@ CLIENT_RATE: Final = Rate(60, 1.0)
 PEER_RATE: Final = Rate(600, 10.0)
 COUNTED_MAX: Final = 20_000  # clients tracked at a time
 
-_HIDDEN: Final = frozenset(
-    {
-        *("properties", "fixedProperties", "test_account_filters", "filter", "people"),
-        *("url", "persons_urls", "people_url", "converted_people_url", "dropped_people_url"),
-    }
-)
+_HIDDEN: Final = PEOPLE_URLS | {
+    *("properties", "fixedProperties", "test_account_filters", "filter", "people", "persons_urls"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +87,14 @@ def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) ->
         text=None if tile.text is None else SharedTextBody(body=tile.text.body),
         layouts=dict(tile.layouts),
         color=tile.color,
-        filters={} if question is None else without_hidden(question.filters),
-        query=None if question is None else without_hidden(question.query),
-        result=without_hidden(result.results),
-        beside=without_hidden(without_cost(result.beside)),
+        filters={} if question is None else _without_hidden(question.filters),
+        query=None if question is None else _without_hidden(question.query),
+        result=_without_hidden(result.results),
+        beside=_without_hidden(without_cost(result.beside)),
         last_refresh=result.calculated_at,
     )
 
 
-def without_hidden(value: Any) -> Any:
+def _without_hidden(value: Any) -> Any:
     """Return JSON without the fields that a link must not reveal, at any depth."""
-    if isinstance(value, Mapping):
-        return {name: without_hidden(part) for name, part in value.items() if name not in _HIDDEN}
-    if isinstance(value, list):
-        return [without_hidden(part) for part in value]
-    return value
+    return without_fields(value, _HIDDEN)
