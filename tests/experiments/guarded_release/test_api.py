@@ -380,3 +380,55 @@ async def test_metrics_and_passed_steps_are_fixed(tenant: Tenant) -> None:
     assert (current.status_code, current.json()["attr"]) == (400, "steps")
     assert longer.json()["next_step_at"] == "2024-03-01T13:30:00Z"
     assert len(longer.json()["steps"]) == 2
+
+
+async def test_only_people_who_meet_the_conditions_are_compared(tenant: Tenant) -> None:
+    """Everybody else crashes, which is nothing to a release for those who pay."""
+    paying = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
+    groups = [{"properties": [paying], "rollout_percentage": 0}]
+    flag = await tenant.create_flag(key="checkout", filters={"groups": groups})
+    await start(tenant, flag)
+    outside, inside = arms(200, 50)
+    paying_ids = {*outside[:30], *inside[:30]}
+    told = [call(person, 1) for person in (*outside, *inside)]
+    for event in told:
+        if event["distinct_id"] in paying_ids:
+            event["properties"]["$set"] = {"plan": "pro"}
+    await tenant.capture(*told, *(crash(person, 2) for person in inside[30:]))
+
+    await run_checks(tenant, 5)
+
+    after = await tenant.get(place_of(flag))
+    assert (after["state"], after["reason"]) == ("running", None)
+    assert after["metrics"][0]["outcome"] is None  # nobody of them crashed
+    assert after["metrics"][0]["harm"] == 0
+
+
+async def test_groups_are_compared_by_their_keys(tenant: Tenant) -> None:
+    await tenant.capture(
+        {
+            "event": "$groupidentify",
+            "distinct_id": "ann",
+            "properties": {"$group_type": "company", "$group_key": "company-0"},
+        }
+    )
+    filters = {**NOT_BEGUN, "aggregation_group_type_index": 0}
+    flag = await tenant.create_flag(key="checkout", filters=filters)
+    await start(tenant, flag)
+    companies = [f"company-{index}" for index in range(200)]
+    inside = [each for each in companies if bucket("checkout", each) <= 0.5]
+    crashing = {*inside[:60], *[each for each in companies if each not in inside][:2]}
+
+    def of_group(event: Json, company: str) -> Json:
+        own = {**event.get("properties", {}), "$groups": {"company": company}}
+        return {**event, "properties": own}
+
+    await tenant.capture(
+        *(of_group(call("ann", 1), company) for company in companies),
+        *(of_group(crash("bob", 2), company) for company in sorted(crashing)),
+    )
+
+    await run_checks(tenant, 5)
+
+    after = await tenant.get(place_of(flag))
+    assert (after["state"], after["metrics"][0]["outcome"]) == ("rolled_back", "harmed")
