@@ -22,7 +22,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --dist loadfile --no-loadscope-
 # A folder may have no such tests: pytest calls that a failure, 5.
 OR_NONE = || { [ $$? -eq 5 ] && [ "$(TESTS)" != tests ]; }
 
-.PHONY: run test test-all test-browser test-cluster check console-packages format lock screenshots bench console docs release clean
+.PHONY: run test test-all test-browser test-cluster test-image check console-packages format lock screenshots bench console docs release clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -63,6 +63,12 @@ test-browser: .venv/.installed-dev console-packages
 test-cluster: .venv/.installed-dev $(KAFKA)/.installed
 	$(COMPILE)
 	$(PYTEST) -m cluster tests/cluster
+
+# The image, built as deploy/Dockerfile says and run by podman as deploy/compose.yaml says: an upgrade
+# and back. It needs podman, podman-compose, and where no registry of images is reached mmdebstrap.
+IMAGES ?= $${XDG_CACHE_HOME:-$$HOME/.cache}/fanion/containers
+test-image: .venv/.installed-dev
+	FANION_TEST_CONTAINERS="$(IMAGES)" $(PYTEST) -n 0 tests/packaging/test_image_crash.py
 
 # Of the console's checks, and of its tests in a browser, which are skipped without them.
 console-packages: .venv/.installed-dev
