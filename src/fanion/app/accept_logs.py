@@ -18,8 +18,6 @@ from fanion.errors import StartRefused
 from fanion.events.ownership_store import read_installation
 from fanion.ingest.items import are_named
 from fanion.ingest.partitioning import cut, cut_named
-from fanion.ingest.pipeline.batch import named_as_spooled
-from fanion.ingest.pipeline.group_store import note_topics, read_topic_ids
 from fanion.ingest.pipeline.position_store import ingested_upto
 
 if TYPE_CHECKING:  # loaded only where they are used
@@ -73,6 +71,9 @@ def kafka_log(address: KafkaAddress, installation: str, adopt: "Adopt | None" = 
     Raises:
         StartRefused: The client for Kafka is not installed.
     """
+    # A process of a server without Kafka loads nothing more.
+    from fanion.ingest.pipeline.batch import named_as_spooled
+
     try:
         from fanion.accept_log.kafka.log import KafkaLog
     except ImportError as error:
@@ -94,6 +95,7 @@ async def _adopt(
     from fanion.accept_log.kafka.ownership import are_own
     from fanion.accept_log.kafka.records import positions_prefix
     from fanion.accept_log.kafka.risks import find_risks
+    from fanion.ingest.pipeline.group_store import note_topics, read_topic_ids
 
     prefix = positions_prefix(topics.address.name)
     try:
