@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from fanion.experiments.metrics.exposure import ExposureCriteria
 from fanion.experiments.metrics.model import Metric, RetentionMetric
 from fanion.insights.breakdowns import Breakdowns
+from fanion.insights.dates.bounds import FROM_DEFAULT, parse_bound
 from fanion.insights.dates.intervals import DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.query import Entity, Scope
@@ -17,6 +18,7 @@ from fanion.properties.bindings import MICROSECOND
 from fanion.properties.filters import Node as Conditions
 
 DEFAULT_CRITERIA: Final = ExposureCriteria()
+_ANY_START: Final = parse_bound(FROM_DEFAULT, "date_from")
 # Units of retention that begin with a day or an hour of the project's time zone.
 CUT_UNITS: Final = ("day", "hour")
 
@@ -70,8 +72,10 @@ class _Question:
 
     @property
     def scope(self) -> Scope:
-        # It is explicit, as its range moves with every microsecond.
-        return Scope(is_explicit=True, group_type_index=self.window.group_type_index)
+        # It is explicit, as its range moves with every microsecond. The window says where it
+        # begins, so this start means nothing; without one it would be completed.
+        index = self.window.group_type_index
+        return Scope(since=_ANY_START, is_explicit=True, group_type_index=index)
 
     @property
     def exposures(self) -> tuple[Entity, ...]:
