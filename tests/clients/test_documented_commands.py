@@ -259,6 +259,9 @@ CHECKED = {
     "kubectl --namespace fanion create ": ("deploy/kubernetes/jobs.yaml", "{name: fanion-stores, "),
     "kubectl apply ": ("deploy/kubernetes/kustomization.yaml", "kind: Kustomization"),
     "kubectl --namespace fanion logs ": ("deploy/kubernetes/api.yaml", "component: api}"),
+    "pip install 'fanion[kafka]'": ("pyproject.toml", "kafka = ["),
+    "FANION_LOG_URL='kafka:": ("src/fanion/config/fields.py", "    log_url: str"),
+    "FANION_EVENTS_URL=": ("src/fanion/config/stores.py", '"cluster"'),
     "cd console && npm ci && npm run dev": ("console/package.json", '"dev": "vite"'),
 }
 PIP = (sys.executable, "-m", "pip")
@@ -284,6 +287,8 @@ def checked_commands() -> list[str]:
             *commands_of("docs/install.md"),
             *commands_of("docs/upgrade.md"),
             *commands_of("docs/console.md"),
+            *commands_of("docs/kafka.md"),
+            *commands_of("docs/clickhouse-cluster.md"),
         )
         if command not in RUN_ELSEWHERE
     ]
