@@ -24,6 +24,11 @@ LATER = {
     "scheduled_at": "2024-03-02T00:00:00Z",
     "payload": {"operation": "update_status", "value": False},
 }
+ERRORS = {"kind": "EventsNode", "event": "error"}
+GUARDED = {
+    "steps": [{"rollout_percentage": 50, "hold_minutes": 60}, {"rollout_percentage": 100}],
+    "metrics": [{"kind": "ExperimentMetric", "metric_type": "mean", "source": ERRORS}],
+}
 FLAG = "/feature_flags/{id}/"
 PARENT = "/feature_flags/{parent_lookup_feature_flag_id}/"
 BASE = "/api/projects/{project_id}"
@@ -39,6 +44,13 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     f"POST {FLAG}dashboard/": ("edit", {}, 200),
     f"POST {FLAG}enrich_usage_dashboard/": ("edit", {}, 200),
     f"POST {FLAG}create_static_cohort_for_flag/": ("edit", {}, 201),
+    f"GET {FLAG}guarded_release/": ("read", {}, 200),
+    f"POST {FLAG}guarded_release/": ("edit", GUARDED, 201),
+    f"PATCH {FLAG}guarded_release/": ("edit", {"minimum_exposures": 200}, 200),
+    **{
+        f"POST {FLAG}guarded_release/{step}/": ("edit", {}, 200)
+        for step in ("pause", "resume", "complete", "cancel", "check")
+    },
     f"GET {PARENT}role_access/": ("read", {}, 200),
     f"POST {PARENT}role_access/": ("share", {"role_id": "ROLE"}, 201),
     f"GET {PARENT}role_access/{{id}}/": ("read", {}, 200),
@@ -171,10 +183,26 @@ async def _asked(scene: Scene, caller: str, operation: str, number: int) -> http
     if "scheduled_changes/{id}" in operation:
         change = await scene.owner("POST", f"{api}scheduled_changes/", **LATER)
         values["id"] = change["id"]
+    if "guarded_release" in operation:
+        await _release(scene, f"{api}guarded_release/", operation)
     if body.get("key") == "KEY":
         body["key"] = f"flag-{number}"
     method, path = operation.split(" ", 1)
     return await scene.persons[caller].request(method, path.format(**values), json=body)
+
+
+async def _release(scene: Scene, path: str, operation: str) -> None:
+    """End the guarded release of the flag and, unless one is to be started, start another."""
+    async with scene.tenant.server.client(scene.tenant.key) as client:
+        former = (await client.get(path)).json()
+    if former.get("state") in {"running", "holding", "paused"}:
+        await scene.owner("POST", f"{path}cancel/")
+    flag = path.removesuffix("guarded_release/")
+    await scene.owner("PATCH", flag, filters={"groups": [{"rollout_percentage": 0}]})
+    if operation != f"POST {FLAG}guarded_release/":
+        await scene.owner("POST", path, **GUARDED)
+    if "resume" in operation:
+        await scene.owner("POST", f"{path}pause/")
 
 
 def refusal_of(caller: str, operation: str) -> Json | None:

@@ -422,7 +422,7 @@ async def test_events_of_a_data_folder_from_before_are_filled_in(site: Site) -> 
 
 
 async def test_the_worker_fills_all_rows(site: Site) -> None:
-    await site.add(view("s", HOUR))
+    await site.add(view("s", HOUR), view("t", HOUR, person=PERSONS[2]))
     await site.erase(PERSONS[2])
     worker = MaintenanceWorker(
         site.events.session_rows(write_statement()).step, 60.0, "rows_not_written"
