@@ -71,3 +71,17 @@ export function fillOf(token: string, place: number): string {
   const light = `color-mix(in srgb, var(${token}) 35%, transparent)`;
   return `repeating-linear-gradient(45deg, var(${token}) 0 2px, ${light} 2px 5px)`;
 }
+
+const NONE: readonly Threshold[] = [];
+// A level further away would press the lines flat.
+const REACH = 4;
+
+/** Return the levels that are near enough to the numbers to be drawn with them. */
+export function inReach(
+  thresholds: readonly Threshold[] = NONE,
+  lines: readonly { values: readonly (number | null)[] }[],
+): readonly Threshold[] {
+  if (thresholds.length === 0) return NONE;
+  const most = Math.max(...lines.flatMap(({ values }) => values.map((one) => Math.abs(one ?? 0))));
+  return thresholds.filter(({ value }) => Math.abs(value) <= REACH * most);
+}

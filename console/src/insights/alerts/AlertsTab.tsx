@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { BellRing, Plus } from "lucide-react";
+import { AlarmClock, Plus } from "lucide-react";
 import { useMemo } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { Button } from "@/ui/Button";
@@ -99,7 +99,7 @@ function AlertList({ insightId, all }: ListProps) {
   if (alerts.length === 0)
     return (
       <Card>
-        <Empty icon={BellRing} title={words.none}>
+        <Empty icon={AlarmClock} title={words.none}>
           <p>{words.noneHint}</p>
           {create}
         </Empty>

@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import {
   captionOf,
   colorsByValue,
+  inReach,
   NumbersTable,
   type Point,
   type Series,
@@ -10,7 +11,6 @@ import {
 import { formatShare } from "@/words/format";
 import { words } from "@/words/insightsFunnels";
 import type { ResultProps } from "../kind";
-import { inReach } from "../thresholds";
 import { placeOfConversion } from "./behind";
 import { type Conversion, numberAt, readConversions, shareAt } from "./conversions";
 import { conversionsTable } from "./table";

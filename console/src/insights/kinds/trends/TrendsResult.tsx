@@ -3,6 +3,7 @@ import {
   Bars,
   BigNumber,
   captionOf,
+  inReach,
   NumbersTable,
   Pie,
   type Point,
@@ -16,7 +17,6 @@ import {
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsTrends";
 import type { Asked, ResultProps } from "../kind";
-import { inReach } from "../thresholds";
 import { canOpen, placeOf } from "./behind";
 import { colorOf, colorsOf, seriesOfLines } from "./drawn";
 import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
