@@ -349,7 +349,7 @@ def test_the_doctor_finds_everything_in_one_run(tmp_path: Path) -> None:
         "FANION_PORT": "http",
         "FANION_ROLE": "ingest",
         "FANION_DATABASE_URL": "postgresql://u:s3cret@h:x/d",
-        "FANION_EVENTS_URL": "clickhouse://u:s3cret@h/d?cluster=main",
+        "FANION_EVENTS_URL": "clickhouse://u:s3cret@h/d?clusters=main",
         "FANION_PROT": "1",
     }
     server = PreloadedServer(tmp_path / "data", settings)
