@@ -131,9 +131,6 @@ class NewExperiment(_ExperimentFields, kw_only=True, omit_defaults=True):
 class ExperimentChanges(_ExperimentFields, kw_only=True, omit_defaults=True):
     name: Name | UnsetType = UNSET
     feature_flag_key: FlagKey | UnsetType = UNSET
-    get_feature_flag_key: Annotated[
-        str | UnsetType, Meta(description="An older name of `feature_flag_key`.")
-    ] = UNSET
     update_feature_flag_params: Annotated[
         bool | UnsetType,
         Meta(

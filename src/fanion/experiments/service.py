@@ -274,11 +274,10 @@ def write_experiment(
 
 
 def _require_same_key(before: Experiment, sent: Mapping[str, Any]) -> None:
-    for name in ("feature_flag_key", "get_feature_flag_key"):
-        if sent.get(name, before.feature_flag_key) != before.feature_flag_key:
-            raise Invalid(
-                "Can't update keys: get_feature_flag_key on Experiment", attr="feature_flag_key"
-            )
+    if sent.get("feature_flag_key", before.feature_flag_key) != before.feature_flag_key:
+        raise Invalid(
+            "Can't update keys: get_feature_flag_key on Experiment", attr="feature_flag_key"
+        )
 
 
 def _require_archivable(values: Mapping[str, Any], before: Experiment | None) -> None:
