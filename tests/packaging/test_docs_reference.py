@@ -20,6 +20,7 @@ from docs_site.sources import DOCS
 from fanion.config import PREFIX, Settings
 from fanion.errors import Invalid, NotFound
 from fanion.web.openapi.document import iter_operations
+from tests.packaging.test_docstrings import FRAGMENT
 from tests.packaging.test_documented_names import leads_nowhere
 from tests.support.application import Tenant
 
@@ -54,6 +55,9 @@ def test_every_setting_has_its_default_and_its_meaning() -> None:
     assert tuple(described) == Settings.__struct_fields__
     assert rows.keys() == {f"{PREFIX}{name.upper()}" for name in described}
     assert all(len(row) == 4 and row[3].endswith(".") for row in rows.values())
+    for name, text in described.items():
+        assert text.splitlines()[0].endswith("."), name
+        assert not FRAGMENT.match(text), name
     assert rows[f"{PREFIX}PORT"] == [f"`{PREFIX}PORT`", "`--port`", "`8000`", "Port to listen on."]
     assert rows[f"{PREFIX}WEBHOOKS_ALLOW_PRIVATE"][1:3] == ["", "`false`"]
     assert len(links) > 10

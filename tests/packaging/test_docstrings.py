@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("src", "tests", "bench", "console", "deploy", "release")
+FOLDERS = ("src", "tests", "bench", "console", "deploy", "docs_site", "release")
 # What begins the end of a sentence whose beginning only the author knows.
 FRAGMENT = re.compile(r"(Of|As|That|Those|By|With|What|Whether|The same)\b")
 BARE = re.compile(r"^(raises|returns|yields|source|args): ", re.MULTILINE)
