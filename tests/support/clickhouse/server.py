@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from clickhouse_connect import get_client
@@ -63,13 +64,13 @@ class ClickHouse:
         cluster = f"?cluster={CLUSTER}" if database == DISTRIBUTED else ""
         return f"clickhouse://127.0.0.1:{self.port}/{database}{cluster}"
 
-    def client(self, database: str = "default", **options: object) -> Client:
+    def client(self, database: str = "default", **options: Any) -> Client:
         return get_client(
             host="127.0.0.1",
             port=self.port,
             database=database,
             autogenerate_session_id=False,
-            **options,  # type: ignore[arg-type]  # those of get_client
+            **options,
         )
 
 

@@ -11,9 +11,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -21,7 +20,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.awaited import until_soon
+from tests.support.awaited import until, until_soon
 from tests.support.memory_folder import short_folder
 from tests.support.postgres import free_port
 
@@ -87,15 +86,19 @@ class Broker:
             )
 
     def wait_until_ready(self) -> None:
-        assert self.process is not None
-        ends = time.monotonic() + START_S
-        while time.monotonic() < ends:
-            if self.process.poll() is not None:
-                break
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
-            time.sleep(0.1)
-        raise AssertionError(f"Kafka did not start: {(self.folder / 'log').read_text()[-4000:]}")
+        try:
+            until(self._answers, "it does not listen", START_S, look_s=0.1)
+        except AssertionError as error:
+            log = (self.folder / "log").read_text()[-4000:]
+            raise AssertionError(f"Kafka did not start: {error}: {log}") from None
+
+    def _answers(self) -> bool:
+        assert self.process is not None and self.process.poll() is None, "its process has ended"
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1):
+                return True
+        except OSError:
+            return False
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)
