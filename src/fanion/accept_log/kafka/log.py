@@ -163,8 +163,9 @@ class KafkaLog(SharedLog):
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
         await self.state()
         wait = self._readers[historical].wait
-        while not await self._run(historical, partial(wait, after)):
-            pass
+        has_more = False
+        while not has_more:
+            has_more = await self._run(historical, partial(wait, after))
 
     async def close(self) -> None:
         await self.close_lanes()

@@ -71,8 +71,9 @@ class LaneReader:
         """
         with kafka_failures():
             self._follow(after)
-            while not self._has(envelopes_max, bytes_max) and self._receive(0.0):
-                pass
+            received = 1
+            while received and not self._has(envelopes_max, bytes_max):
+                received = self._receive(0.0)
             if upto is not None or not self._is_filled():
                 self._fetch_known(after, upto)
             return self._taken(after, envelopes_max, bytes_max, upto)
