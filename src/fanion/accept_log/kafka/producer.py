@@ -56,7 +56,11 @@ class _Group:
 
 
 class RecordProducer:
-    """A producer whose records are written once and in order, on all replicas that count."""
+    """A producer whose records are written once and in order, on all replicas that count.
+
+    Attributes:
+        current: The client that sends, until it fails for good.
+    """
 
     def __init__(self, address: KafkaAddress, record_bytes_max: int) -> None:
         self._config = {
@@ -72,7 +76,7 @@ class RecordProducer:
             "queue.buffering.max.kbytes": 256 * 1024,
         }
         self._is_closed = threading.Event()
-        self._producer = Producer(self._config)
+        self.current = Producer(self._config)
         self._thread = threading.Thread(target=self._poll, name="kafka-producer", daemon=True)
         self._thread.start()
 
@@ -84,7 +88,7 @@ class RecordProducer:
         """
         with kafka_failures():
             for topic in topics:
-                self._producer.list_topics(topic, ANSWER_S)
+                self.current.list_topics(topic, ANSWER_S)
 
     async def send(self, topic: str, records: Sequence[Placed]) -> Sequence[int]:
         """Send records and return the offset of each, once all are written.
@@ -96,33 +100,40 @@ class RecordProducer:
         group = _Group(len(records))
         now = asyncio.get_running_loop().time
         late_at = now() + APPEND_S + LATE_S
+        producer = self.current
         for number, (partition, value) in enumerate(records):
-            self._produce(topic, partition, value, partial(group.report, number))
+            _produce(producer, topic, partition, value, partial(group.report, number))
         await group.reported
         if group.error is not None:
-            self._replace_if_broken(group.error)
+            if group.error.fatal():
+                await self.replace(producer)
             reason = f"accept log: {group.error.str()}"
             raise AppendSuspended(reason) if now() > late_at else AppendUnsure(reason)
         return group.offsets
 
-    def _produce(self, topic: str, partition: int, value: bytes, report: "partial[None]") -> None:
-        try:
-            self._producer.produce(topic, value, partition=partition, on_delivery=report)
-        except (KafkaException, BufferError) as error:
-            known = error_of(error) if isinstance(error, KafkaException) else None
-            report(known or KafkaError(KafkaError._QUEUE_FULL), Message())
-
-    def _replace_if_broken(self, error: KafkaError) -> None:
-        """Make another producer if this one can never send again."""
-        if error.fatal():
-            self._producer = Producer(self._config)
+    async def replace(self, broken: Producer) -> None:
+        """Use another producer than this one, which can never send again."""
+        if self.current is broken:
+            self.current = Producer(self._config)
+            # Appends of the other lane may still wait for its reports.
+            await asyncio.to_thread(broken.flush, _CLOSE_S)
 
     def _poll(self) -> None:
         while not self._is_closed.is_set():
-            self._producer.poll(_POLL_S)
+            self.current.poll(_POLL_S)
 
     def close(self) -> None:
         """Wait for the records on their way, but not for long."""
-        self._producer.flush(_CLOSE_S)
+        self.current.flush(_CLOSE_S)
         self._is_closed.set()
         self._thread.join()
+
+
+def _produce(
+    producer: Producer, topic: str, partition: int, value: bytes, report: "partial[None]"
+) -> None:
+    try:
+        producer.produce(topic, value, partition=partition, on_delivery=report)
+    except (KafkaException, BufferError) as error:
+        known = error_of(error) if isinstance(error, KafkaException) else None
+        report(known or KafkaError(KafkaError._QUEUE_FULL), Message())
