@@ -37,14 +37,14 @@ class TopicState:
             created again has another one.
         record_bytes_max: The largest record that both take.
         replicas: The smallest number of replicas of a partition.
-        settings: The configuration of the topic of live events.
+        settings: The configuration of each topic, live and historical.
     """
 
     partitions: int
     ids: tuple[str, str]
     record_bytes_max: int
     replicas: int
-    settings: Mapping[str, str]
+    settings: tuple[Mapping[str, str], Mapping[str, str]]
 
 
 class Topics:
@@ -200,10 +200,10 @@ class Topics:
             (str(found[False].topic_id), str(found[True].topic_id)),
             min(int(of.get("max.message.bytes", _DEFAULT_RECORD_BYTES)) for of in settings),
             min(len(one.replicas) for topic in found.values() for one in topic.partitions),
-            settings[0],
+            settings,
         )
 
-    def _settings(self) -> list[Mapping[str, str]]:
+    def _settings(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
         resources = [
             ConfigResource(ResourceType.TOPIC, topic_name(self.address.name, historical=lane))
             for lane in LANES
@@ -212,7 +212,8 @@ class Topics:
             self._admin.describe_configs(resources, request_timeout=ANSWER_S),
             lambda entries: {name: entry.value for name, entry in entries.items()},
         )
-        return [read[resource] for resource in resources]
+        live, historical = (read[resource] for resource in resources)
+        return live, historical
 
 
 def _new_config(address: KafkaAddress) -> dict[str, str]:
