@@ -57,14 +57,25 @@ def error_of(error: KafkaException) -> KafkaError | None:
     return found if isinstance(found, KafkaError) else None
 
 
+def code_of(error: KafkaException) -> int | None:
+    """Return the code of an exception; None if it carries no error."""
+    found = error_of(error)
+    return None if found is None else found.code()
+
+
+def text_of(error: KafkaException) -> str:
+    """Return the text of an exception's error, without its code."""
+    found = error_of(error)
+    return str(error) if found is None else found.str()
+
+
 @contextmanager
 def kafka_failures() -> Iterator[None]:
     """Turn failures of the brokers into OSError."""
     try:
         yield
     except KafkaException as error:
-        found = error_of(error)
-        raise OSError(f"accept log: {found.str() if found is not None else error}") from error
+        raise OSError(f"accept log: {text_of(error)}") from error
 
 
 def result_of(future: "Future[Any]") -> Any:

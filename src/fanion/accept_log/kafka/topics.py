@@ -3,19 +3,27 @@
 Everything here waits for brokers, and is called in threads.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any, Final
 
 import structlog
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, Uuid
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from fanion.accept_log.kafka.client import ANSWER_S, answered, client_config, error_of, result_of
+from fanion.accept_log.kafka.client import (
+    ANSWER_S,
+    answered,
+    client_config,
+    code_of,
+    result_of,
+    text_of,
+)
 from fanion.accept_log.kafka.records import topic_name
 from fanion.config.kafka import KafkaAddress
+from fanion.errors import StartRefused
 
 LANES: Final = (False, True)
 AGAIN_S: Final = 0.1  # between attempts
@@ -23,6 +31,8 @@ _DAY_MS: Final = 86_400_000
 # What a request may have at most; compressed, it takes less.
 RECORD_BYTES_MAX: Final = 20 * 1024**2
 _DEFAULT_RECORD_BYTES: Final = 1_048_588
+
+_NO_ID: Final = str(Uuid(0, 0))
 
 Offsets = Mapping[int, int]  # by partition, from 1
 
@@ -48,17 +58,25 @@ class TopicState:
 
 
 class Topics:
-    """The topics of one log."""
+    """The topics of one log.
+
+    Raises:
+        StartRefused: The client refuses the URL.
+    """
 
     def __init__(self, address: KafkaAddress) -> None:
         self.address: Final = address
-        self._admin = AdminClient(client_config(address))
+        try:
+            self._admin = AdminClient(client_config(address))
+        except KafkaException as error:  # such as a file of certificates that is missing
+            raise StartRefused(f"FANION_LOG_URL cannot be used: {text_of(error)}") from None
 
     def open(self) -> TopicState:
         """Create the topics that are missing, and return what is known of them.
 
         Raises:
             OSError: The brokers do not answer, or refuse.
+            StartRefused: They are too old.
         """
         found = self._describe()
         if missing := [lane for lane in LANES if lane not in found]:
@@ -71,6 +89,7 @@ class Topics:
 
         Raises:
             OSError: The brokers do not answer.
+            StartRefused: They are too old.
         """
         found = self._describe()
         return self._state(found) if len(found) == len(LANES) else None
@@ -144,9 +163,8 @@ class Topics:
             try:
                 found[names[name]] = future.result(ANSWER_S + 1)
             except KafkaException as error:
-                known = error_of(error)
-                if known is None or known.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise OSError(f"accept log: {known.str() if known else error}") from error
+                if code_of(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise OSError(f"accept log: {text_of(error)}") from error
         return found
 
     def _created(self) -> dict[bool, Any]:
@@ -178,11 +196,9 @@ class Topics:
             try:
                 future.result(ANSWER_S + 1)
             except KafkaException as error:
-                known = error_of(error)
-                if known is None or known.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                if code_of(error) != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise OSError(
-                        f"accept log: the topic {name} cannot be created: "
-                        f"{known.str() if known else error}"
+                        f"accept log: the topic {name} cannot be created: {text_of(error)}"
                     ) from error
             else:
                 structlog.get_logger().info("log_topic_created", topic=name)
@@ -197,7 +213,7 @@ class Topics:
         settings = self._settings()
         return TopicState(
             counts[False],
-            (str(found[False].topic_id), str(found[True].topic_id)),
+            topic_ids([found[lane].topic_id for lane in LANES]),
             min(int(of.get("max.message.bytes", _DEFAULT_RECORD_BYTES)) for of in settings),
             min(len(one.replicas) for topic in found.values() for one in topic.partitions),
             settings,
@@ -214,6 +230,21 @@ class Topics:
         )
         live, historical = (read[resource] for resource in resources)
         return live, historical
+
+
+def topic_ids(ids: Sequence[Uuid]) -> tuple[str, str]:
+    """Return the ids of the topics as text, live and historical.
+
+    Raises:
+        StartRefused: The brokers give no ids. Topics that are deleted and created again, in which
+            positions mean something else, could not be told from the former ones.
+    """
+    live, historical = map(str, ids)
+    if _NO_ID in (live, historical):
+        raise StartRefused(
+            "FANION_LOG_URL: the brokers give topics no ids, as Kafka does since version 2.8"
+        )
+    return live, historical
 
 
 def _new_config(address: KafkaAddress) -> dict[str, str]:
