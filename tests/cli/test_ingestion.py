@@ -10,13 +10,21 @@ import pytest
 from sqlalchemy import update
 from typer.testing import CliRunner
 
+from fanion.accept_log.kafka.records import partition_of
 from fanion.accept_log.port import Envelope
+from fanion.app.accept_logs import open_log
 from fanion.cli.app import app
-from fanion.db.schema.tables import dead_letters
+from fanion.config import read_settings
+from fanion.db.engine import Records
+from fanion.db.schema.tables import dead_letters, log_positions
 from fanion.events.storage.store import EventStore
+from fanion.ingest.pipeline.position_store import LIVE, consumer_of, lane_backlogs
+from tests.support.accept_logs import envelope
 from tests.support.application import Json, Tenant, open_app_server, open_tenant
+from tests.support.kafka.brokers import Kafka
 from tests.support.management import NOW
 from tests.support.preloaded import run_fanion
+from tests.support.server import free_port
 
 UNREADABLE = b'[{"event": "paid", "distinct_id": "u1"}, \x1b[31m'
 READABLE = b'[{"event": "paid", "distinct_id": "u1"}]'
@@ -120,3 +128,70 @@ async def test_what_makes_no_sense_is_refused(
     )
 
     assert (result.exit_code, result.stderr) == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        ("2026-05-06", "fanion: FANION_LOG_URL must name the accept log in Kafka.\n"),
+        (
+            "yesterday",
+            "fanion: --from must be a date or a time such as 2026-05-06T07:08:09Z, got "
+            "'yesterday'\n",
+        ),
+    ],
+)
+async def test_a_replay_that_makes_no_sense_is_refused(
+    environment: dict[str, str], since: str, said: str
+) -> None:
+    result = await asyncio.to_thread(
+        CliRunner().invoke, app, ["ingestion", "replay", "--from", since], env=environment
+    )
+
+    assert (result.exit_code, result.stderr) == (2, said)
+
+
+@pytest.mark.postgresql
+async def test_a_replay_without_brokers_is_refused(records_url: str, tmp_path: Path) -> None:
+    """It waits 5 s for them."""
+    environment = {
+        "FANION_DATABASE_URL": records_url,
+        "FANION_LOG_URL": f"kafka://127.0.0.1:{free_port()}/away",
+        "FANION_DATA": str(tmp_path),
+    }
+
+    result = await asyncio.to_thread(
+        CliRunner().invoke, app, ["ingestion", "replay", "--from", "2026-05-06"], env=environment
+    )
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("fanion: Kafka cannot be used: accept log: ")
+
+
+@pytest.mark.postgresql
+async def test_a_replay_begins_with_the_requests_of_a_time(
+    kafka: Kafka, records: Records, records_url: str, tmp_path: Path
+) -> None:
+    environment = {
+        "FANION_DATABASE_URL": records_url,
+        "FANION_LOG_URL": kafka.url("replayed"),
+        "FANION_DATA": str(tmp_path),
+    }
+    log = await open_log(read_settings(environment), records)
+    last = [await log.append(envelope()) for _ in range(2)][-1]
+    consumer = consumer_of(log.positions_prefix + LIVE, partition_of(last))
+    async with records.write() as connection:
+        row = update(log_positions).where(log_positions.c.consumer == consumer)
+        await connection.execute(row.values(position=last, claimed=last))
+    ingested = [lane.envelopes for lane in await lane_backlogs(records, log)]
+
+    command = CommandLine(environment)
+    later = await command("ingestion", "replay", "--from", "2999-01-01")
+    left = [lane.envelopes for lane in await lane_backlogs(records, log)]
+    printed = await command("ingestion", "replay", "--from", "2020-01-01")
+    repeated = [lane.envelopes for lane in await lane_backlogs(records, log)]
+    await log.close()
+
+    assert (ingested, left, repeated) == ([0, 0], [0, 0], [0, 2])
+    assert later.startswith("0 requests since 2999-01-01")
+    assert printed.startswith("2 requests since 2020-01-01")

@@ -1,6 +1,8 @@
 """The opening of the accept log: a file, tables of PostgreSQL, or topics of Kafka."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:  # loaded only where they are used
     from fanion.accept_log.kafka.log import Adopt, KafkaLog
     from fanion.accept_log.kafka.topics import Topics, TopicState
 
-NO_CLIENT = "FANION_LOG_URL needs the package confluent-kafka: install fanion[kafka]."
+_NO_CLIENT = "FANION_LOG_URL needs the package confluent-kafka: install fanion[kafka]."
 
 
 async def open_log(settings: Settings, records: Records) -> AcceptLog:
@@ -69,18 +71,25 @@ def kafka_log(address: KafkaAddress, installation: str, adopt: "Adopt | None" = 
         adopt: None in a process of a server that has looked at the topics.
 
     Raises:
-        StartRefused: The client for Kafka is not installed.
+        StartRefused: The client for Kafka is not installed, or refuses the URL.
     """
     # A process of a server without Kafka loads nothing more.
     from fanion.ingest.pipeline.batch import named_as_spooled
 
-    try:
+    with kafka_client_required():
         from fanion.accept_log.kafka.log import KafkaLog
+    return KafkaLog(address, installation, cut_named, named_as_spooled, adopt or _adopted)
+
+
+@contextmanager
+def kafka_client_required() -> Iterator[None]:
+    """Refuse to go on if an import fails because the client for Kafka is not installed."""
+    try:
+        yield
     except ImportError as error:
         if error.name != "confluent_kafka":
             raise
-        raise StartRefused(NO_CLIENT) from None
-    return KafkaLog(address, installation, cut_named, named_as_spooled, adopt or _adopted)
+        raise StartRefused(_NO_CLIENT) from None
 
 
 async def _adopt(

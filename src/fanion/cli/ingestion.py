@@ -92,16 +92,26 @@ def replay(
     is stored once. Servers may run, and ingest the requests.
     """
     settings, at = settings_of(data=data), _parse_moment(since)
-    if settings.kafka is None:
+    address = settings.kafka
+    if address is None:
         refuse("FANION_LOG_URL must name the accept log in Kafka.")
-    print(with_records(settings, lambda records: _replay(settings.kafka, records, at)))
+
+    async def work(records: Records) -> str:
+        try:
+            return await _replay(address, records, at)
+        except OSError as error:
+            refuse(f"Kafka cannot be used: {error}")
+
+    print(with_records(settings, work))
 
 
-async def _replay(address: KafkaAddress | None, records: Records, at: datetime) -> str:
-    from fanion.accept_log.kafka.records import position_before, positions_prefix
-    from fanion.accept_log.kafka.topics import Topics
+async def _replay(address: KafkaAddress, records: Records, at: datetime) -> str:
+    from fanion.app.accept_logs import kafka_client_required
 
-    assert address is not None, "the accept log is in Kafka"
+    with kafka_client_required():
+        from fanion.accept_log.kafka.records import position_before, positions_prefix
+        from fanion.accept_log.kafka.topics import Topics
+
     topics = await asyncio.to_thread(Topics, address)
     state = await asyncio.to_thread(topics.read)
     prefix = positions_prefix(address.name)

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fanion.app.accept_logs import NO_CLIENT
+from fanion.app.accept_logs import kafka_client_required
 from fanion.config.kafka import KafkaAddress
 from fanion.db.engine import Records
-from fanion.errors import StartRefused
 from fanion.ingest.pipeline.group_store import read_topic_ids
 from fanion.ingest.pipeline.position_store import HISTORICAL, LANES, committed_positions
 
@@ -33,16 +32,12 @@ async def examine_kafka(address: KafkaAddress, records: Records) -> Examined:
 
     Raises:
         OSError: The brokers do not answer.
-        StartRefused: The client for Kafka is not installed.
+        StartRefused: The client for Kafka is not installed, or the brokers are too old.
     """
-    try:
+    with kafka_client_required():
         from fanion.accept_log.kafka.records import positions_prefix
         from fanion.accept_log.kafka.risks import find_risks
         from fanion.accept_log.kafka.topics import Topics
-    except ImportError as error:
-        if error.name != "confluent_kafka":
-            raise
-        raise StartRefused(NO_CLIENT) from None
     topics = await asyncio.to_thread(Topics, address)
     state = await asyncio.to_thread(topics.read)
     brokers = await asyncio.to_thread(topics.brokers)
