@@ -33,7 +33,7 @@ from fanion.experiments.schemas import (
 from fanion.experiments.service import ExperimentService
 from fanion.experiments.steps_service import ExperimentSteps
 from fanion.experiments.store import ORDERS, STATUSES, ExperimentQuery
-from fanion.flags.definitions.access_store import access_of
+from fanion.flags.definitions.access_api import with_flag_access
 from fanion.flags.definitions.model import FlagAccess
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -59,6 +59,7 @@ class ExperimentsApi(Controller):
     path = "/api/projects/{project_id:str}/experiments"
     tags = ("Experiments",)
     opt = scoped("experiment")
+    dependencies = with_flag_access()
 
     @get("/", summary="List experiments")
     async def experiments(
@@ -97,6 +98,7 @@ class ExperimentsApi(Controller):
         self,
         request: ManagementRequest,
         data: RequestBody[NewExperiment],
+        access: NamedDependency[FlagAccess],
         experiments: NamedDependency[ExperimentService],
     ) -> Response[ExperimentBody]:
         """Create an experiment, and its feature flag unless there is one with the key.
@@ -105,7 +107,6 @@ class ExperimentsApi(Controller):
         those of the experiment. Without `start_date` the experiment is a draft, and a new flag is
         off.
         """
-        access = await _access(request, experiments)
         return _response(await experiments.create_experiment(request.author, access, data))
 
     @get("/eligible_feature_flags", summary="List flags for experiments")
@@ -159,6 +160,7 @@ class ExperimentsApi(Controller):
         request: ManagementRequest,
         experiment_id: FromPath[ObjectId],
         data: RequestBody[ExperimentChanges],
+        access: NamedDependency[FlagAccess],
         experiments: NamedDependency[ExperimentService],
     ) -> Response[ExperimentBody]:
         """Change an experiment; `parameters` and lists are replaced as a whole.
@@ -169,7 +171,6 @@ class ExperimentsApi(Controller):
         version; otherwise the response is 409, with the experiment as `current`. `deleted: true`
         deletes it, `false` restores it.
         """
-        access = await _access(request, experiments)
         return _response(
             await experiments.change_experiment(request.author, access, experiment_id, data)
         )
@@ -184,10 +185,10 @@ class ExperimentsApi(Controller):
         request: ManagementRequest,
         experiment_id: FromPath[ObjectId],
         data: RequestBody[ExperimentCopy],
+        access: NamedDependency[FlagAccess],
         experiments: NamedDependency[ExperimentService],
     ) -> Response[ExperimentBody]:
         """Create a draft with the metrics and parameters of another experiment, on another flag."""
-        access = await _access(request, experiments)
         return _response(
             await experiments.copy_experiment(request.author, access, experiment_id, data)
         )
@@ -224,107 +225,67 @@ class ExperimentsApi(Controller):
         return await activity_page(request, store.records, SCOPE, str(experiment_id))
 
 
+async def _steps(
+    request: ManagementRequest,
+    experiment_id: FromPath[ObjectId],
+    access: NamedDependency[FlagAccess],
+    experiments: NamedDependency[ExperimentService],
+) -> ExperimentSteps:
+    """Return the steps of the experiment in the path, as the caller takes them."""
+    store, bus = experiments.store, experiments.bus
+    return ExperimentSteps(store, bus, request.author, access, experiment_id)
+
+
 class ExperimentStepsApi(Controller):
     """The steps of experiments, each of which is refused in the wrong state."""
 
     path = "/api/projects/{project_id:str}/experiments/{experiment_id:str}"
     tags = ("Experiments",)
     opt = scoped("experiment")
+    dependencies = with_flag_access(steps=_steps)
 
     @post("/launch", status_code=200, summary="Launch an experiment")
-    async def launch(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        steps: NamedDependency[ExperimentSteps],
-    ) -> Response[ExperimentBody]:
+    async def launch(self, steps: NamedDependency[ExperimentSteps]) -> Response[ExperimentBody]:
         """Start a draft now, and switch its flag on."""
-        access = await _access(request, steps)
-        return _response(await steps.launch(request.author, access, experiment_id))
+        return _response(await steps.launch())
 
     @post("/pause", status_code=200, summary="Pause an experiment")
-    async def pause(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        steps: NamedDependency[ExperimentSteps],
-    ) -> Response[ExperimentBody]:
+    async def pause(self, steps: NamedDependency[ExperimentSteps]) -> Response[ExperimentBody]:
         """Switch the flag of a running experiment off."""
-        access = await _access(request, steps)
-        return _response(await steps.pause(request.author, access, experiment_id))
+        return _response(await steps.pause())
 
     @post("/resume", status_code=200, summary="Resume an experiment")
-    async def resume(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        steps: NamedDependency[ExperimentSteps],
-    ) -> Response[ExperimentBody]:
+    async def resume(self, steps: NamedDependency[ExperimentSteps]) -> Response[ExperimentBody]:
         """Switch the flag of a paused experiment on again."""
-        access = await _access(request, steps)
-        return _response(await steps.resume(request.author, access, experiment_id))
+        return _response(await steps.resume())
 
     @post("/end", status_code=200, summary="End an experiment")
     async def end(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        data: RequestBody[Conclusion],
-        steps: NamedDependency[ExperimentSteps],
+        self, data: RequestBody[Conclusion], steps: NamedDependency[ExperimentSteps]
     ) -> Response[ExperimentBody]:
         """End a running experiment now; its flag stays as it is."""
-        access = await _access(request, steps)
-        return _response(await steps.end(request.author, access, experiment_id, data))
+        return _response(await steps.end(data))
 
     @post("/ship_variant", status_code=200, summary="Ship a variant")
     async def ship(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        data: RequestBody[ShippedVariant],
-        steps: NamedDependency[ExperimentSteps],
+        self, data: RequestBody[ShippedVariant], steps: NamedDependency[ExperimentSteps]
     ) -> Response[ExperimentBody]:
         """Give one variant to all who match the flag, and end the experiment if it runs."""
-        access = await _access(request, steps)
-        return _response(await steps.ship(request.author, access, experiment_id, data))
+        return _response(await steps.ship(data))
 
     @post("/reset", status_code=200, summary="Reset an experiment")
-    async def reset(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        steps: NamedDependency[ExperimentSteps],
-    ) -> Response[ExperimentBody]:
+    async def reset(self, steps: NamedDependency[ExperimentSteps]) -> Response[ExperimentBody]:
         """Make an experiment a draft again; its flag stays as it is."""
-        access = await _access(request, steps)
-        return _response(await steps.reset(request.author, access, experiment_id))
+        return _response(await steps.reset())
 
     @post("/archive", status_code=200, summary="Archive an experiment")
-    async def archive(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        steps: NamedDependency[ExperimentSteps],
-    ) -> Response[ExperimentBody]:
+    async def archive(self, steps: NamedDependency[ExperimentSteps]) -> Response[ExperimentBody]:
         """Leave an experiment that has ended out of the list."""
-        access = await _access(request, steps)
-        return _response(await steps.archive(request.author, access, experiment_id))
+        return _response(await steps.archive())
 
     @post("/unarchive", status_code=200, summary="Restore an archived experiment")
-    async def unarchive(
-        self,
-        request: ManagementRequest,
-        experiment_id: FromPath[ObjectId],
-        steps: NamedDependency[ExperimentSteps],
-    ) -> Response[ExperimentBody]:
-        access = await _access(request, steps)
-        return _response(await steps.unarchive(request.author, access, experiment_id))
-
-
-async def _access(
-    request: ManagementRequest, service: ExperimentService | ExperimentSteps
-) -> FlagAccess:
-    return await access_of(service.store.records, request.principal, request.project)
+    async def unarchive(self, steps: NamedDependency[ExperimentSteps]) -> Response[ExperimentBody]:
+        return _response(await steps.unarchive())
 
 
 def _response(experiment: Experiment) -> Response[ExperimentBody]:

@@ -7,6 +7,7 @@ Source: experiments.md sections 1b and 1d.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -63,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSteps:
-    """The steps of experiments.
+    """The steps of one experiment, as one caller takes them.
 
     Every call raises NotFound for an unknown experiment, Invalid in the wrong state, and
     PermissionDenied where the flag changes or the experiment ends, and the caller may not edit the
@@ -72,68 +73,53 @@ class ExperimentSteps:
 
     store: ExperimentStore
     bus: ChangeBus
+    author: Author
+    access: FlagAccess
+    experiment_id: int
 
-    async def launch(self, author: Author, access: FlagAccess, experiment_id: int) -> Experiment:
+    async def launch(self) -> Experiment:
         """Start a draft, and switch its flag on."""
-        return await self._take(author, access, experiment_id, _launch)
+        return await self._take(_launch)
 
-    async def pause(self, author: Author, access: FlagAccess, experiment_id: int) -> Experiment:
+    async def pause(self) -> Experiment:
         """Switch the flag of a running experiment off."""
-        return await self._take(author, access, experiment_id, _pause)
+        return await self._take(_pause)
 
-    async def resume(self, author: Author, access: FlagAccess, experiment_id: int) -> Experiment:
+    async def resume(self) -> Experiment:
         """Switch the flag of a paused experiment on again."""
-        return await self._take(author, access, experiment_id, _resume)
+        return await self._take(_resume)
 
-    async def end(
-        self, author: Author, access: FlagAccess, experiment_id: int, data: Conclusion
-    ) -> Experiment:
+    async def end(self, data: Conclusion) -> Experiment:
         """End a running experiment; its flag stays as it is."""
+        return await self._take(partial(_end, data=data))
 
-        def end(step: Step) -> Experiment:
-            step.experiment.require_running()
-            step.require_edit()
-            return step.write({"end_date": author.now, **given_fields(data)})
-
-        return await self._take(author, access, experiment_id, end)
-
-    async def ship(
-        self, author: Author, access: FlagAccess, experiment_id: int, data: ShippedVariant
-    ) -> Experiment:
+    async def ship(self, data: ShippedVariant) -> Experiment:
         """Give one variant to all who match the flag, and end the experiment if it runs."""
+        return await self._take(partial(_ship, data=data))
 
-        def ship(step: Step) -> Experiment:
-            return _ship(step, data)
-
-        return await self._take(author, access, experiment_id, ship)
-
-    async def reset(self, author: Author, access: FlagAccess, experiment_id: int) -> Experiment:
+    async def reset(self) -> Experiment:
         """Make an experiment a draft again; its flag stays as it is."""
-        return await self._take(author, access, experiment_id, _reset)
+        return await self._take(_reset)
 
-    async def archive(self, author: Author, access: FlagAccess, experiment_id: int) -> Experiment:
-        return await self._take(author, access, experiment_id, _archive)
+    async def archive(self) -> Experiment:
+        return await self._take(_archive)
 
-    async def unarchive(self, author: Author, access: FlagAccess, experiment_id: int) -> Experiment:
-        return await self._take(author, access, experiment_id, _unarchive)
+    async def unarchive(self) -> Experiment:
+        return await self._take(_unarchive)
 
-    async def _take(
-        self,
-        author: Author,
-        access: FlagAccess,
-        experiment_id: int,
-        step: Callable[[Step], Experiment],
-    ) -> Experiment:
-        def take(connection: Connection) -> Experiment:
-            experiment, flag = lock_with_flag(connection, author.project_id, experiment_id)
-            if experiment.deleted:
-                raise NotFound
-            return step(Step(connection, author, access, experiment, flag))
-
+    async def _take(self, step: Callable[[Step], Experiment]) -> Experiment:
         async with self.store.records.write() as connection:
-            experiment = await connection.run_sync(take)
-        self.bus.publish(Topic.FLAGS, author.project_id)
+            experiment = await connection.run_sync(self._take_locked, step)
+        self.bus.publish(Topic.FLAGS, self.author.project_id)
         return experiment
+
+    def _take_locked(
+        self, connection: Connection, step: Callable[[Step], Experiment]
+    ) -> Experiment:
+        experiment, flag = lock_with_flag(connection, self.author.project_id, self.experiment_id)
+        if experiment.deleted:
+            raise NotFound
+        return step(Step(connection, self.author, self.access, experiment, flag))
 
 
 def _launch(step: Step) -> Experiment:
@@ -161,6 +147,12 @@ def _resume(step: Step) -> Experiment:
         raise Invalid("Experiment is not paused.")
     step.change_flag(FlagChanges(active=True))
     return step.read_again()
+
+
+def _end(step: Step, data: Conclusion) -> Experiment:
+    step.experiment.require_running()
+    step.require_edit()
+    return step.write({"end_date": step.author.now, **given_fields(data)})
 
 
 def _ship(step: Step, data: ShippedVariant) -> Experiment:

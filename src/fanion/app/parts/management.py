@@ -30,7 +30,6 @@ from fanion.experiments.api import ExperimentsApi, ExperimentStepsApi
 from fanion.experiments.exposure_service import ExposureService
 from fanion.experiments.guarded_release.api import GuardedReleaseApi
 from fanion.experiments.guarded_release.checks_service import ReleaseChecks
-from fanion.experiments.guarded_release.service import GuardedReleases
 from fanion.experiments.guarded_release.store import ReleaseStore
 from fanion.experiments.holdouts.api import HoldoutsApi
 from fanion.experiments.holdouts.service import HoldoutService
@@ -41,7 +40,6 @@ from fanion.experiments.saved_metrics.api import SavedMetricsApi
 from fanion.experiments.saved_metrics.service import SavedMetricService
 from fanion.experiments.saved_metrics.store import SavedMetricStore
 from fanion.experiments.service import ExperimentService
-from fanion.experiments.steps_service import ExperimentSteps
 from fanion.experiments.store import ExperimentStore
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
@@ -299,13 +297,11 @@ def _rights_changed(server: Server, user_id: int) -> None:
 
 def _experiment_dependencies(server: Server) -> dict[str, object]:
     records, bus = server.public.records, server.public.flags.bus
-    store, releases = ExperimentStore(records), ReleaseStore(records)
-    checks = ReleaseChecks(releases, server.questions.behind, bus)
+    store = ExperimentStore(records)
     return {
         "experiments": ExperimentService(store, bus),
-        "steps": ExperimentSteps(store, bus),
         "exposures": ExposureService(store, server.events, server.questions.cohorts.notify),
-        "releases": GuardedReleases(releases, checks, bus),
+        "release_checks": ReleaseChecks(ReleaseStore(records), server.questions.behind, bus),
         "holdouts": HoldoutService(HoldoutStore(records), bus),
         "saved_metrics": SavedMetricService(SavedMetricStore(records)),
         "experiment_results": server.questions.experiments,

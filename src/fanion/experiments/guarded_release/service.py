@@ -5,7 +5,7 @@ Source: experiments.md section 5b.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -23,7 +23,6 @@ from fanion.experiments.guarded_release.schemas import (
     without_results,
 )
 from fanion.experiments.guarded_release.store import (
-    ReleaseStore,
     insert_release,
     newest_release,
     next_check,
@@ -35,30 +34,29 @@ from fanion.experiments.guarded_release.store import (
 from fanion.experiments.metric_documents import read_metrics
 from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.releases_store import percentage_of
-from fanion.flags.definitions.store import StoredFlag, lock_flag
+from fanion.flags.definitions.store import FlagStore, StoredFlag, lock_flag
 from fanion.flags.engine.definition import DEVICE_ID, FlagRow, grouped_filters, parse_rules
 from fanion.projects.model import Project
 from fanion.rest.validation import given_fields
-from fanion.runtime.change_bus import ChangeBus, Topic
+from fanion.runtime.change_bus import Topic
 
 _Step = Callable[[Connection, Author, StoredFlag, Release], Release]
 
 
 @dataclass(frozen=True, slots=True)
-class GuardedReleases:
-    """The guarded releases of flags.
+class GuardedRelease:
+    """The guarded release of one flag, as one caller starts and steers it.
 
     Every call raises NotFound for an unknown flag or a flag without a release, and PermissionDenied
     if the caller may not edit the flag.
     """
 
-    store: ReleaseStore
     checks: ReleaseChecks
-    bus: ChangeBus
+    author: Author
+    access: FlagAccess
+    flag_id: int
 
-    async def start(
-        self, author: Author, access: FlagAccess, flag_id: int, data: NewRelease
-    ) -> Release:
+    async def start(self, data: NewRelease) -> Release:
         """Start a release, and set the percentage of its first step.
 
         Raises:
@@ -66,79 +64,74 @@ class GuardedReleases:
         """
 
         def start(connection: Connection) -> Release:
-            flag = _lock(connection, author, access, flag_id)
-            return _start(connection, author, flag, data)
+            return _start(connection, self.author, self._lock(connection), data)
 
-        return await self._write(author, start)
+        return await self._write(start)
 
-    async def change(
-        self, author: Author, access: FlagAccess, flag_id: int, data: ReleaseChanges
-    ) -> Release:
+    async def change(self, data: ReleaseChanges) -> Release:
         """Change a release that has not ended; its metrics and passed steps are fixed.
 
         Raises:
             Invalid: It has ended, or changes what is fixed.
         """
-        sent = given_fields(data)
+        return await self._step(partial(_change, sent=given_fields(data)))
 
-        def change(
-            connection: Connection, author: Author, flag: StoredFlag, release: Release
-        ) -> Release:
-            return _change(connection, author, flag, release, sent)
-
-        return await self._step(author, access, flag_id, change)
-
-    async def pause(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+    async def pause(self) -> Release:
         """Leave a release where it is, without checks."""
-        return await self._step(author, access, flag_id, _pause)
+        return await self._step(_pause)
 
-    async def resume(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+    async def resume(self) -> Release:
         """Begin the current step of a paused release again."""
-        return await self._step(author, access, flag_id, _resume)
+        return await self._step(_resume)
 
-    async def complete(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+    async def complete(self) -> Release:
         """Set the percentage of the last step at once, and end the release."""
-        return await self._step(author, access, flag_id, _complete)
+        return await self._step(_complete)
 
-    async def cancel(self, author: Author, access: FlagAccess, flag_id: int) -> Release:
+    async def cancel(self) -> Release:
         """End a release; the percentage stays as it is."""
-        return await self._step(author, access, flag_id, _cancel)
+        return await self._step(_cancel)
 
-    async def check(self, project: Project, flag_id: int, now: datetime) -> Release:
+    async def check(self, project: Project) -> Release:
         """Check a release now, and act on what is found.
 
         Raises:
             Invalid: The release is paused or has ended.
         """
-        release = await self.store.get_newest(project.id, flag_id)
+        store = self.checks.store
+        flag = await FlagStore(store.records).get_flag(project.id, self.flag_id)
+        self._require_edit(flag)
+        release = await store.get_newest(project.id, self.flag_id)
         if release.due_at is None:
             raise Invalid("This guarded release is not running.")
-        await self.checks.check_now(project, release, now)
-        return await self.store.get_newest(project.id, flag_id)
+        await self.checks.check_now(project, release, self.author.now)
+        return await store.get_newest(project.id, self.flag_id)
 
-    async def _step(self, author: Author, access: FlagAccess, flag_id: int, step: _Step) -> Release:
+    async def _step(self, step: _Step) -> Release:
         def take(connection: Connection) -> Release:
-            flag = _lock(connection, author, access, flag_id)
-            release = newest_release(connection, author.project_id, flag_id, for_update=True)
+            flag = self._lock(connection)
+            project_id = self.author.project_id
+            release = newest_release(connection, project_id, self.flag_id, for_update=True)
             if not release.is_active:
                 raise Invalid("This guarded release has ended.")
-            return step(connection, author, flag, release)
+            return step(connection, self.author, flag, release)
 
-        return await self._write(author, take)
+        return await self._write(take)
 
-    async def _write(self, author: Author, work: Callable[[Connection], Release]) -> Release:
-        async with self.store.records.write() as connection:
+    async def _write(self, work: Callable[[Connection], Release]) -> Release:
+        async with self.checks.store.records.write() as connection:
             release = await connection.run_sync(work)
-        self.bus.publish(Topic.FLAGS, author.project_id)
+        self.checks.bus.publish(Topic.FLAGS, self.author.project_id)
         return release
 
+    def _lock(self, connection: Connection) -> StoredFlag:
+        return self._require_edit(lock_flag(connection, self.author.project_id, self.flag_id))
 
-def _lock(connection: Connection, author: Author, access: FlagAccess, flag_id: int) -> StoredFlag:
-    flag = lock_flag(connection, author.project_id, flag_id)
-    if flag is None:
-        raise NotFound
-    access.require_edit(flag_id, flag.creator_id)
-    return flag
+    def _require_edit(self, flag: StoredFlag | None) -> StoredFlag:
+        if flag is None:
+            raise NotFound
+        self.access.require_edit(self.flag_id, flag.creator_id)
+        return flag
 
 
 def _start(connection: Connection, author: Author, flag: StoredFlag, data: NewRelease) -> Release:

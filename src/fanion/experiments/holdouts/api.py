@@ -11,7 +11,7 @@ from msgspec import structs
 from fanion.experiments.holdouts.schemas import HoldoutChanges, NewHoldout
 from fanion.experiments.holdouts.service import HoldoutService
 from fanion.experiments.model import HoldoutRecord
-from fanion.flags.definitions.access_store import access_of
+from fanion.flags.definitions.access_api import with_flag_access
 from fanion.flags.definitions.model import FlagAccess
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
@@ -23,6 +23,7 @@ class HoldoutsApi(Controller):
     path = "/api/projects/{project_id:str}/experiment_holdouts"
     tags = ("Experiments",)
     opt = scoped("experiment")
+    dependencies = with_flag_access()
 
     @get("/", summary="List holdouts")
     async def holdouts(
@@ -63,10 +64,10 @@ class HoldoutsApi(Controller):
         request: ManagementRequest,
         holdout_id: FromPath[ObjectId],
         data: RequestBody[HoldoutChanges],
+        access: NamedDependency[FlagAccess],
         holdouts: NamedDependency[HoldoutService],
     ) -> HoldoutRecord:
         """Change a holdout, and the flags of the experiments that have it."""
-        access = await _access(request, holdouts)
         return await holdouts.change_holdout(request.author, access, holdout_id, given_fields(data))
 
     @delete("/{holdout_id:str}", summary="Delete a holdout")
@@ -74,12 +75,8 @@ class HoldoutsApi(Controller):
         self,
         request: ManagementRequest,
         holdout_id: FromPath[ObjectId],
+        access: NamedDependency[FlagAccess],
         holdouts: NamedDependency[HoldoutService],
     ) -> None:
         """Delete a holdout, and take it off the flags of the experiments that have it."""
-        access = await _access(request, holdouts)
         await holdouts.remove_holdout(request.author, access, holdout_id)
-
-
-async def _access(request: ManagementRequest, holdouts: HoldoutService) -> FlagAccess:
-    return await access_of(holdouts.store.records, request.principal, request.project)
