@@ -1,4 +1,4 @@
-"""Checks of guarded releases: what was measured, what follows, and the act, in one transaction.
+"""Checks of guarded releases, each of which is measured and acted on in one transaction.
 
 Source: experiments.md section 5d.
 """
@@ -26,15 +26,15 @@ from fanion.experiments.guarded_release.model import (
     Release,
     State,
     decide,
+    next_check,
+    with_act,
 )
 from fanion.experiments.guarded_release.question import StepQuestion, step_question
 from fanion.experiments.guarded_release.store import (
     ReleaseStore,
     due_row,
     finish_check,
-    next_check,
     record_act,
-    with_act,
 )
 from fanion.experiments.guarded_release.units_sql import StepUnitsSql
 from fanion.experiments.metrics.reading import read_metrics
@@ -77,7 +77,7 @@ class ReleaseChecks:
             return
         release = found[0]
         flag = await FlagStore(self.store.records).get_flag(project.id, release.flag_id)
-        measured, decision = await self._look(project, flag, release, now)
+        measured, decision = await self._measured_decision(project, flag, release, now)
         async with self.store.records.write() as connection:
             done = await connection.run_sync(
                 _act, self.store, row, project, release, measured, decision, now
@@ -85,10 +85,13 @@ class ReleaseChecks:
         if done:
             self.bus.publish(Topic.FLAGS, project.id)
 
-    async def _look(
+    async def _measured_decision(
         self, project: Project, flag: StoredFlag | None, release: Release, now: datetime
     ) -> tuple[Measured | None, Decision]:
-        """Return what was measured, and what follows. A guard that cannot be computed holds."""
+        """Return what was measured, and what follows.
+
+        A release whose guardrails cannot be computed holds.
+        """
         if flag is None or flag.definition.deleted:
             return None, Decision("pause", "flag_deleted")
         if not flag.definition.active:
@@ -204,12 +207,10 @@ def _next_step(
     release: Release, measured: Measured | None, reason: Reason | None, now: datetime
 ) -> dict[str, Any]:
     assert measured is not None
-    if release.is_last_step:
-        return with_act(release, now, "completed", reason=reason)
     step = release.step + 1
-    following = release.steps[step]
-    is_over = step + 1 == len(release.steps) and following.hold_minutes is None
-    state: State = "completed" if is_over else "running"
+    if step == len(release.steps):
+        return with_act(release, now, "completed", reason=reason)
+    state: State = "completed" if release.ends_with(step) else "running"
     values = with_act(release, now, state, step=step, reason=reason)
     return {**values, "step_started_at": now, "sums": [*release.sums, list(measured.sums)]}
 

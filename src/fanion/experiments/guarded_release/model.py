@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
+from fanion.flags.definitions.releases_store import ACTIVE, CHECKED, HISTORY_MAX
 from fanion.projects.model import UserSummary
 
 STEPS_MAX: Final = 50
@@ -18,11 +19,8 @@ HOLD_MINUTES_MAX: Final = 90 * 24 * 60
 CHECK_EVERY: Final = timedelta(minutes=5)
 # A release that waits for so long for enough people is paused.
 TOO_FEW_FOR: Final = timedelta(days=7)
-HISTORY_MAX: Final = 200
 
 State = Literal["running", "holding", "paused", "rolled_back", "completed", "cancelled"]
-ACTIVE: Final[tuple[State, ...]] = ("running", "holding", "paused")
-CHECKED: Final[tuple[State, ...]] = ("running", "holding")
 OnRegression = Literal["rollback", "pause", "notify"]
 OnTooFew = Literal["hold", "continue"]
 Reason = Literal[
@@ -57,7 +55,7 @@ class MetricHarm(Struct, frozen=True, kw_only=True):
 
     Attributes:
         harm: How much worse the people inside the rollout are, beyond the tolerance.
-        lower: The bound above which the harm lies, however often one looks.
+        lower: The bound above which the harm lies, no matter how often it is checked.
     """
 
     harm: float | None = None
@@ -134,9 +132,9 @@ class Release(PlainRelease, frozen=True, kw_only=True):
             return None
         return self.step_started_at + timedelta(minutes=minutes)
 
-    @property
-    def is_last_step(self) -> bool:
-        return self.step + 1 == len(self.steps)
+    def ends_with(self, step: int) -> bool:
+        """Return whether the release is complete once a step begins: nothing follows it."""
+        return step + 1 == len(self.steps) and self.steps[step].hold_minutes is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +195,33 @@ def decide(release: Release, measured: Measured, now: datetime) -> Decision:
 def _is_harmed(measured: Measured) -> bool:
     pairs = zip(measured.harms, measured.is_enough, strict=True)
     return any(harm.outcome == "harmed" and is_enough for harm, is_enough in pairs)
+
+
+def with_act(
+    release: Release,
+    now: datetime,
+    state: State,
+    *,
+    step: int | None = None,
+    percentage: float | None = None,
+    reason: Reason | None = None,
+) -> dict[str, Any]:
+    """Return the columns of a release that changes its state or its step."""
+    at_step = release.step if step is None else step
+    share = release.steps[at_step].rollout_percentage if percentage is None else percentage
+    act = Act(at=now, state=state, step=at_step, rollout_percentage=share, reason=reason)
+    history = [*release.history, act][-HISTORY_MAX:]
+    return {"state": state, "step": at_step, "reason": reason, "history": history}
+
+
+def next_check(values: Mapping[str, Any], release: Release, now: datetime) -> datetime | None:
+    """Return when the release is checked next: every five minutes, and before each step."""
+    if values["state"] not in CHECKED:
+        return None
+    minutes = release.steps[values["step"]].hold_minutes
+    started = values.get("step_started_at", release.step_started_at)
+    regular = now + CHECK_EVERY
+    if minutes is None:
+        return regular
+    step_at: datetime = started + timedelta(minutes=minutes)
+    return min(regular, step_at) if step_at > now else regular

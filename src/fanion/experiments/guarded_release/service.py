@@ -14,7 +14,14 @@ from sqlalchemy import Connection
 from fanion.activity.model import Author
 from fanion.errors import Invalid, NotFound
 from fanion.experiments.guarded_release.checks_service import ReleaseChecks, set_percentage
-from fanion.experiments.guarded_release.model import METRICS_MAX, STEPS_MAX, Release, Step
+from fanion.experiments.guarded_release.model import (
+    METRICS_MAX,
+    STEPS_MAX,
+    Release,
+    Step,
+    next_check,
+    with_act,
+)
 from fanion.experiments.guarded_release.question import conditions_of
 from fanion.experiments.guarded_release.schemas import (
     NewRelease,
@@ -25,10 +32,8 @@ from fanion.experiments.guarded_release.schemas import (
 from fanion.experiments.guarded_release.store import (
     insert_release,
     newest_release,
-    next_check,
     record_act,
     require_no_scheduled_rollout,
-    with_act,
     write_release,
 )
 from fanion.experiments.metric_documents import read_metrics
@@ -150,16 +155,12 @@ def _start(connection: Connection, author: Author, flag: StoredFlag, data: NewRe
         "former_percentage": former,
     }
     release = insert_release(connection, author, flag, values)
-    values = with_act(release, author.now, "completed" if _is_over(release) else "running")
+    values = with_act(release, author.now, "completed" if release.ends_with(0) else "running")
     values["due_at"] = next_check(values, release, author.now)
     release = write_release(connection, author, release, values)
     record_act(connection, author, flag, None, values)
     set_percentage(connection, author, flag, release, release.rollout_percentage)
     return release
-
-
-def _is_over(release: Release) -> bool:
-    return release.is_last_step and release.steps[-1].hold_minutes is None
 
 
 def _require_count(name: str, number: int, most: int) -> None:

@@ -21,11 +21,9 @@ from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import Invalid, NotFound
 from fanion.experiments.guarded_release.model import (
     CHECK_EVERY,
-    HISTORY_MAX,
     Act,
     MetricHarm,
     Release,
-    State,
     Step,
 )
 from fanion.flags.definitions.changes_store import record_updated
@@ -144,23 +142,6 @@ def finish_check(
     return checks.finish(connection, row, **_encoded(values))
 
 
-def with_act(
-    release: Release,
-    now: datetime,
-    state: State,
-    *,
-    step: int | None = None,
-    percentage: float | None = None,
-    reason: Any = None,
-) -> dict[str, Any]:
-    """Return the columns of a release that changes its state or its step."""
-    at_step = release.step if step is None else step
-    share = release.steps[at_step].rollout_percentage if percentage is None else percentage
-    act = Act(at=now, state=state, step=at_step, rollout_percentage=share, reason=reason)
-    history = [*release.history, act][-HISTORY_MAX:]
-    return {"state": state, "step": at_step, "reason": reason, "history": history}
-
-
 def record_act(
     connection: Connection,
     author: Author,
@@ -207,19 +188,6 @@ def _read(connection: Connection, row: Row[Any]) -> Release:
     composed = {name: msgspec.convert(getattr(row, name), kind) for name, kind in _COMPOSED.items()}
     plain = {name: getattr(row, name) for name in _PLAIN}
     return Release(**plain, **composed, created_by=users.get(row.created_by_id))
-
-
-def next_check(values: Mapping[str, Any], release: Release, now: datetime) -> datetime | None:
-    """Return when the release is checked next: every five minutes, and before each step."""
-    if values["state"] not in ("running", "holding"):
-        return None
-    minutes = release.steps[values["step"]].hold_minutes
-    started = values.get("step_started_at", release.step_started_at)
-    regular = now + CHECK_EVERY
-    if minutes is None:
-        return regular
-    step_at: datetime = started + timedelta(minutes=minutes)
-    return min(regular, step_at) if step_at > now else regular
 
 
 def due_row(release: Release, lease_until: datetime | None) -> DueRow:
