@@ -96,7 +96,7 @@ def stored_experiment(body: PosthogExperiment) -> SnapshotExperiment:
         exposure_criteria=body.exposure_criteria,
         stats_config=body.stats_config,
         type="web" if body.type == "web" else "product",
-        conclusion=body.conclusion if body.conclusion in get_args(CONCLUSIONS) else None,  # type: ignore[arg-type]
+        conclusion=_conclusion(body.conclusion),
         conclusion_comment=body.conclusion_comment,
         archived=bool(body.archived),
         only_count_matured_users=bool(body.only_count_matured_users),
@@ -109,6 +109,11 @@ def stored_experiment(body: PosthogExperiment) -> SnapshotExperiment:
             for link in body.saved_metrics or ()
         ],
     )
+
+
+def _conclusion(text: str | None) -> CONCLUSIONS | None:
+    known: tuple[CONCLUSIONS, ...] = get_args(CONCLUSIONS)
+    return next((conclusion for conclusion in known if conclusion == text), None)
 
 
 def _parameters(sent: Mapping[str, Any] | None) -> dict[str, Any] | None:
