@@ -1,4 +1,4 @@
-"""Who is exposed to an experiment: their cohort, and whether an application uses the flag at all.
+"""The cohort of the persons exposed to an experiment, and the check whether events carry flags.
 
 Source: experiments.md sections 1d and 2a.
 """
@@ -40,7 +40,7 @@ _CARRYING = """
 
 @dataclass(frozen=True, slots=True)
 class ExposureService:
-    """Questions about the exposures of experiments.
+    """The cohorts of exposed persons, and questions about events that carry flags.
 
     Attributes:
         cohorts_changed: Called with a project whose cohorts have changed.
@@ -100,15 +100,16 @@ def _create_cohort(connection: Connection, author: Author, experiment_id: int) -
 
 
 def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
-    """Return the criteria of a cohort with those who are exposed to an experiment.
+    """Return the criteria of the cohort of the persons exposed to an experiment.
 
-    They follow the event of the exposure criteria, which may be another than that of the SDKs.
+    The event is that of the exposure criteria, which need not be the one that SDKs send.
     """
     assert experiment.start_date is not None
     criteria = experiment.exposure_criteria or {}
     config: Mapping[str, Any] = criteria.get("exposure_config") or {}
     event = config.get("event") or CALLED
-    variants = list(variant_shares({} if experiment.flag is None else _filters(experiment)))
+    filters = {} if experiment.flag is None else experiment.flag.definition.filters
+    variants = list(variant_shares(filters))
     if event == CALLED:
         conditions = [
             _condition("$feature_flag", [experiment.feature_flag_key]),
@@ -125,11 +126,6 @@ def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
         "event_filters": [*conditions, *config.get("properties", ())],
     }
     return {"properties": {"type": "OR", "values": [{"type": "OR", "values": [performed]}]}}
-
-
-def _filters(experiment: Experiment) -> Mapping[str, Any]:
-    assert experiment.flag is not None
-    return experiment.flag.definition.filters
 
 
 def _condition(key: str, values: Sequence[str]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 Source: experiments.md sections 1a, 1b and 1d.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Concatenate, ParamSpec
 
 from msgspec import UNSET
 from sqlalchemy import Connection
@@ -26,7 +27,6 @@ from fanion.experiments.parameters import (
     with_holdout,
     with_parameters,
 )
-from fanion.experiments.requests import copied_fields, read_fields, read_links, require_saved
 from fanion.experiments.schemas import (
     ExperimentChanges,
     ExperimentCopy,
@@ -45,6 +45,7 @@ from fanion.experiments.store import (
     replace_links,
     update_experiment,
 )
+from fanion.experiments.validation import copied_fields, read_fields, read_links, require_saved
 from fanion.flags.definitions.changes_store import change_flag, create_flag, unique_key
 from fanion.flags.definitions.model import FlagAccess, variant_shares
 from fanion.flags.definitions.schemas import FlagChanges, NewFlag, changed_columns, created_columns
@@ -55,6 +56,7 @@ from fanion.rest.validation import given_fields
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 COPY = " (Copy)"
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,7 @@ class ExperimentService:
             Invalid: The experiment or its flag would not be valid.
             PermissionDenied: The flag would change, and the caller may not edit it.
         """
-        sent = given_fields(data)
-        return await self._write(author, _create, access, sent)
+        return await self._write(_create, author, access, given_fields(data))
 
     async def change_experiment(
         self, author: Author, access: FlagAccess, experiment_id: int, data: ExperimentChanges
@@ -87,8 +88,7 @@ class ExperimentService:
             Invalid: The experiment or its flag would not be valid.
             PermissionDenied: The flag would change, and the caller may not edit it.
         """
-        sent = given_fields(data)
-        return await self._write(author, _change, access, experiment_id, sent)
+        return await self._write(_change, author, access, experiment_id, given_fields(data))
 
     async def copy_experiment(
         self, author: Author, access: FlagAccess, experiment_id: int, data: ExperimentCopy
@@ -99,12 +99,18 @@ class ExperimentService:
             NotFound: There is no such experiment.
             Invalid: The flag is that of the other experiment, or cannot be used.
         """
-        return await self._write(author, _copy, access, experiment_id, data)
+        return await self._write(_copy, author, access, experiment_id, data)
 
-    async def _write(self, author: Author, work: Any, *values: Any) -> Experiment:
+    async def _write(
+        self,
+        work: Callable[Concatenate[Connection, Author, P], Experiment],
+        author: Author,
+        *values: P.args,
+        **named: P.kwargs,
+    ) -> Experiment:
         with unique_key():
             async with self.store.records.write() as connection:
-                experiment: Experiment = await connection.run_sync(work, author, *values)
+                experiment = await connection.run_sync(work, author, *values, **named)
         self.bus.publish(Topic.FLAGS, author.project_id)
         return experiment
 
@@ -146,7 +152,7 @@ def edit_flag(
     return change_flag(connection, author, flag, changed_columns(changes, flag))
 
 
-def first_phase(start: Any, flag: StoredFlag) -> list[Phase]:
+def first_phase(start: datetime, flag: StoredFlag) -> list[Phase]:
     return [Phase(started_at=start, variants=variant_shares(flag.definition.filters))]
 
 
@@ -159,28 +165,40 @@ def _create(
     links = read_links(sent.get("saved_metrics_ids"))
     _require_archivable(values, None)
     key = sent["feature_flag_key"]
+    flag = _new_flag(connection, author, access, key, values)
+    start = values.get("start_date")
+    phases = [] if start is None else first_phase(start, flag)
+    return _insert(connection, author, flag, {**values, "phases": phases}, links)
+
+
+def _new_flag(
+    connection: Connection, author: Author, access: FlagAccess, key: str, values: dict[str, Any]
+) -> StoredFlag:
+    """Return the flag of a new experiment with its holdout, created if none has the key.
+
+    Args:
+        values: The columns of the experiment. Their parameters become those of a flag that exists.
+    """
     flag = flag_by_key(connection, author.project_id, key)
     if flag is None:
         flag = _create_flag(connection, author, key, values)
     else:
         values["parameters"] = _parameters_of_flag(values.get("parameters"), flag)
-    flag = _with_new_holdout(connection, author, access, flag, values)
-    start = values.get("start_date")
-    phases = [] if start is None else first_phase(start, flag)
-    values |= {"feature_flag_id": flag.definition.id, "feature_flag_key": key, "phases": phases}
-    return _insert(connection, author, values, links)
+    return _with_new_holdout(connection, author, access, flag, values)
 
 
 def _insert(
-    connection: Connection, author: Author, values: Mapping[str, Any], links: list[dict[str, Any]]
+    connection: Connection,
+    author: Author,
+    flag: StoredFlag,
+    values: Mapping[str, Any],
+    links: Sequence[Mapping[str, Any]],
 ) -> Experiment:
-    ids = (link["saved_metric_id"] for link in links)
-    require_saved(links, known_saved_metrics(connection, author.project_id, ids))
-    experiment_id = insert_experiment(connection, author, values)
-    replace_links(connection, author, experiment_id, links)
+    of_flag = {"feature_flag_id": flag.definition.id, "feature_flag_key": flag.definition.key}
+    experiment_id = insert_experiment(connection, author, {**values, **of_flag})
+    _write_links(connection, author, experiment_id, links)
     move_flag_version(connection, author.project_id)  # SDKs are told that the flag has one
     experiment = get_experiment(connection, author.project_id, experiment_id)
-    assert experiment is not None
     record_change(connection, author, None, experiment)
     return experiment
 
@@ -250,7 +268,9 @@ def _change(
         before = lock_experiment(connection, author.project_id, experiment_id)  # with a new phase
     values |= _moved_phases(before, flag, values)
     if "saved_metrics_ids" in sent:
-        _replace_links(connection, author, before, sent["saved_metrics_ids"])
+        links = read_links(sent["saved_metrics_ids"])
+        if links != _stored_links(before):
+            _write_links(connection, author, before.id, links)
     return write_experiment(connection, author, before, values)
 
 
@@ -264,12 +284,10 @@ def write_experiment(
     if differing:
         update_experiment(connection, author, before, differing)
     after = get_experiment(connection, author.project_id, before.id)
-    assert after is not None
     recorded = record_change(connection, author, before, after)
     if recorded and not differing:  # only its saved metrics differ
         update_experiment(connection, author, before, {})
         after = get_experiment(connection, author.project_id, before.id)
-        assert after is not None
     return after
 
 
@@ -348,18 +366,20 @@ def _new_groups(
     return require_holdout(connection, before.project_id, holdout_id).filters
 
 
-def _replace_links(
-    connection: Connection, author: Author, before: Experiment, sent: object
+def _write_links(
+    connection: Connection, author: Author, experiment_id: int, links: Sequence[Mapping[str, Any]]
 ) -> None:
-    links = read_links(sent)
-    stored = [
-        {"saved_metric_id": link.saved_metric, "metadata": link.metadata} for link in before.links
-    ]
-    if links == stored:
-        return
+    """Replace the saved metrics of an experiment, or raise Invalid if one does not exist."""
     ids = (link["saved_metric_id"] for link in links)
     require_saved(links, known_saved_metrics(connection, author.project_id, ids))
-    replace_links(connection, author, before.id, links)
+    replace_links(connection, author, experiment_id, links)
+
+
+def _stored_links(experiment: Experiment) -> list[dict[str, Any]]:
+    return [
+        {"saved_metric_id": link.saved_metric, "metadata": link.metadata}
+        for link in experiment.links
+    ]
 
 
 def _copy(
@@ -370,7 +390,7 @@ def _copy(
     data: ExperimentCopy,
 ) -> Experiment:
     original = get_experiment(connection, author.project_id, experiment_id)
-    if original is None or original.deleted:
+    if original.deleted:
         raise NotFound
     if data.feature_flag_key == original.feature_flag_key:
         raise Invalid(
@@ -380,14 +400,5 @@ def _copy(
         )
     name = data.name or f"{original.name[: NAME_CHARS_MAX - len(COPY)]}{COPY}"
     values = {**copied_fields(original), "holdout_id": original.holdout_id, "name": name}
-    flag = flag_by_key(connection, author.project_id, data.feature_flag_key)
-    if flag is None:
-        flag = _create_flag(connection, author, data.feature_flag_key, values)
-    else:
-        values["parameters"] = _parameters_of_flag(values["parameters"], flag)
-    flag = _with_new_holdout(connection, author, access, flag, values)
-    values |= {"feature_flag_id": flag.definition.id, "feature_flag_key": data.feature_flag_key}
-    links = [
-        {"saved_metric_id": link.saved_metric, "metadata": link.metadata} for link in original.links
-    ]
-    return _insert(connection, author, values, links)
+    flag = _new_flag(connection, author, access, data.feature_flag_key, values)
+    return _insert(connection, author, flag, values, _stored_links(original))

@@ -56,10 +56,7 @@ class Step:
         return write_experiment(self.connection, self.author, self.experiment, values)
 
     def read_again(self) -> Experiment:
-        project_id = self.author.project_id
-        experiment = get_experiment(self.connection, project_id, self.experiment.id)
-        assert experiment is not None
-        return experiment
+        return get_experiment(self.connection, self.author.project_id, self.experiment.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class ExperimentStore:
         """Return an experiment, or raise NotFound if it is deleted or unknown."""
         async with self.records.read() as connection:
             experiment = await connection.run_sync(get_experiment, project_id, experiment_id)
-        if experiment is None or experiment.deleted:
+        if experiment.deleted:
             raise NotFound
         return experiment
 
@@ -150,10 +150,22 @@ class ExperimentStore:
         return bool(await self.records.fetch(_rows(project_id, experiment_id)))
 
 
-def get_experiment(
+def get_experiment(connection: Connection, project_id: int, experiment_id: int) -> Experiment:
+    """Return an experiment, even if it is deleted.
+
+    Raises:
+        NotFound: There is no such experiment.
+    """
+    experiment = find_experiment(connection, project_id, experiment_id)
+    if experiment is None:
+        raise NotFound
+    return experiment
+
+
+def find_experiment(
     connection: Connection, project_id: int, experiment_id: int
 ) -> Experiment | None:
-    """Return an experiment, even if it is deleted."""
+    """Return an experiment, even if it is deleted; None if there is none."""
     rows = connection.execute(_rows(project_id, experiment_id)).all()
     return next(iter(read_experiments(connection, rows)), None)
 

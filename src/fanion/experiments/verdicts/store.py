@@ -13,7 +13,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.experiments import experiments
 from fanion.experiments.model import Experiment
 from fanion.experiments.results.schemas import VerdictBody
-from fanion.experiments.store import get_experiment
+from fanion.experiments.store import find_experiment
 from fanion.webhooks.model import verdict_body
 from fanion.webhooks.outbox_store import enqueue
 
@@ -47,7 +47,7 @@ class VerdictStore:
 
     async def find_experiment(self, project_id: int, experiment_id: int) -> Experiment | None:
         async with self.records.read() as connection:
-            return await connection.run_sync(get_experiment, project_id, experiment_id)
+            return await connection.run_sync(find_experiment, project_id, experiment_id)
 
     async def finish_check(self, row: DueRow, verdict: VerdictBody | None, now: datetime) -> None:
         """Store a verdict, and call webhooks if it is another one than before.

@@ -113,7 +113,6 @@ def _create_experiment(entry: ExperimentEntry, target: ImportTarget) -> None:
     replace_links(target.connection, target.author, experiment_id, _links(target, entry))
     move_flag_version(target.connection, target.project_id)
     created = get_experiment(target.connection, target.project_id, experiment_id)
-    assert created is not None
     record_change(target.connection, target.author, None, created)
 
 
@@ -136,7 +135,6 @@ def _change_experiment(
         fields["holdout_id"] = None if holdout is None else target.holdouts[holdout]
     update_experiment(target.connection, target.author, before, _columns(target, fields))
     after = get_experiment(target.connection, target.project_id, stored.id)
-    assert after is not None
     record_change(target.connection, target.author, before, after)
     return changed
 

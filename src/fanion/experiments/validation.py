@@ -3,7 +3,7 @@
 Source: experiments.md sections 1a and 4b.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from fanion.errors import Invalid
@@ -93,7 +93,12 @@ def _parameters(given: Mapping[str, Any], before: Experiment | None) -> dict[str
     return {"parameters": changed}
 
 
-def _checked(name: str, given: Mapping[str, Any], before: Experiment | None, check: Any) -> Any:
+def _checked(
+    name: str,
+    given: Mapping[str, Any],
+    before: Experiment | None,
+    check: Callable[[Mapping[str, Any]], object],
+) -> dict[str, Any]:
     if name not in given:
         return {}
     if before is None or not same_json(getattr(before, name), given[name]):
