@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from fanion.flags.engine.hashing import bucket
+from fanion.projects.model import Level
 from tests.support.application import Json, Tenant
 from tests.support.experiments import invalid
-from tests.support.management import NOW
+from tests.support.management import NOW, add_member
 
 CRASHES: Json = {
     "kind": "ExperimentMetric",
@@ -253,6 +254,112 @@ async def test_a_flag_that_is_off_holds(tenant: Tenant) -> None:
 
     after = await tenant.get(place_of(flag))
     assert (after["state"], after["reason"]) == ("holding", "flag_off")
+
+
+async def test_a_release_holds_while_the_event_store_is_away(tenant: Tenant) -> None:
+    flag, _ = await begin(tenant, on_too_few="continue")
+
+    tenant.server.events.is_down = True
+    await run_checks(tenant, 60)
+    held = await tenant.get(place_of(flag))
+    tenant.server.events.is_down = False
+    await run_checks(tenant, 65)
+    after = await tenant.get(place_of(flag))
+
+    assert (held["state"], held["reason"]) == ("holding", "event_store_unavailable")
+    assert (held["step"], held["rollout_percentage"]) == (0, 50)
+    assert (after["state"], after["reason"], after["step"]) == ("running", None, 1)
+
+
+async def test_a_release_whose_guardrails_cannot_be_computed_holds(tenant: Tenant) -> None:
+    """The flag gets a condition after the start that the event store cannot compare."""
+    flag, _ = await begin(tenant, on_too_few="continue")
+    condition = {"key": "distinct_id", "type": "person", "operator": "exact", "value": "ann"}
+    groups = [{"properties": [condition], "rollout_percentage": 50}]
+    changed = await tenant.api.patch(
+        f"/feature_flags/{flag['id']}/", json={"filters": {"groups": groups}}
+    )
+    assert changed.status_code == 200, changed.text
+
+    await run_checks(tenant, 60)
+
+    after = await tenant.get(place_of(flag))
+    assert (after["state"], after["reason"]) == ("holding", "cannot_be_computed")
+    assert (after["step"], after["rollout_percentage"]) == (0, 50)
+    [problem] = (await tenant.get("/problems/"))["results"]
+    assert (problem["kind"], problem["detail"]) == (
+        "guarded_release",
+        "holding: cannot_be_computed",
+    )
+
+
+async def test_a_release_of_a_deleted_flag_pauses(tenant: Tenant) -> None:
+    flag, _ = await begin(tenant)
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+
+    await run_checks(tenant, 60)
+
+    after = await tenant.get(place_of(flag))
+    assert (after["state"], after["reason"]) == ("paused", "flag_deleted")
+
+
+async def test_an_unknown_flag_has_no_release(tenant: Tenant) -> None:
+    body = {"steps": STEPS, "metrics": [CRASHES]}
+    place = place_of({"id": 999_999})
+
+    answers = [
+        await tenant.api.get(place),
+        await tenant.api.post(place, json=body),
+        await tenant.api.patch(place, json={"alpha": 0.1}),
+        *[
+            await tenant.api.post(f"{place}{step}/")
+            for step in ("pause", "resume", "complete", "cancel", "check")
+        ],
+    ]
+
+    assert [answer.status_code for answer in answers] == [404] * 8
+
+
+async def test_a_member_without_the_right_to_edit_stops_a_release_but_no_rollback(
+    tenant: Tenant,
+) -> None:
+    """A member starts two releases and then loses the right to edit flags."""
+    member = await add_member(
+        tenant.server.records, f"m-{tenant.project_id}", Level.MEMBER, tenant.organization_id
+    )
+    quiet, harmed = [
+        await tenant.create_flag(key=key, filters=NOT_BEGUN) for key in ("quiet", "checkout")
+    ]
+    root = f"/api/projects/{tenant.project_id}"
+    async with tenant.server.client(member.key) as other:
+        for flag in (quiet, harmed):
+            body = {
+                "steps": STEPS,
+                "metrics": [CRASHES],
+                "minimum_exposures": 20,
+                "on_too_few": "continue",
+            }
+            started = await other.post(f"{root}{place_of(flag)}", json=body)
+            assert started.status_code == 201, started.text
+        await tenant.server.client(tenant.key).post(
+            f"/api/organizations/{tenant.organization_id}/resource_access/",
+            json={"resource": "feature flags", "access_level": 21},
+        )
+        refused = await other.post(f"{root}{place_of(quiet, 'pause/')}")
+    outside, inside = arms(200, 50)
+    await tenant.capture(
+        *(call(person, 1) for person in (*outside, *inside)),
+        *(crash(person, 2) for person in inside[:60]),
+    )
+
+    await run_checks(tenant, 60)
+
+    stopped, back = [await tenant.get(place_of(flag)) for flag in (quiet, harmed)]
+    assert refused.status_code == 403
+    assert (stopped["state"], stopped["reason"]) == ("paused", "no_permission")
+    assert await rollout(tenant, quiet) == 50
+    assert (back["state"], back["reason"]) == ("rolled_back", "harmed")
+    assert await rollout(tenant, harmed) == 0
 
 
 async def test_people_pause_resume_complete_and_cancel(tenant: Tenant) -> None:

@@ -133,6 +133,22 @@ async def test_a_draft_changes_its_holdout_and_a_running_experiment_does_not(
     assert (late.status_code, late.json()) == invalid(refusal, "holdout_id")
 
 
+async def test_a_holdout_is_deleted_while_its_experiment_runs(tenant: Tenant) -> None:
+    """The hash of `holdout-some_distinct_id` is 0.727: it is inside, and gets a variant then."""
+    holdout = await hold_out(tenant, 80)
+    made = await create(tenant, holdout_id=holdout["id"])
+    await take(tenant, made, "launch")
+
+    removed = await tenant.api.delete(f"/experiment_holdouts/{holdout['id']}/")
+    experiment = await tenant.get(f"/experiments/{made['id']}/")
+    decided = await tenant.decide("some_distinct_id")
+
+    assert removed.status_code == 204
+    assert (experiment["status"], experiment["holdout"]) == ("running", None)
+    assert "holdout_groups" not in experiment["feature_flag"]["filters"]
+    assert decided["featureFlags"]["button"] in ("control", "test")
+
+
 async def test_a_holdout_is_that_of_one_project(tenant: Tenant) -> None:
     for method in ("GET", "PATCH", "DELETE"):
         answer = await tenant.api.request(method, "/experiment_holdouts/999999/", json={})
