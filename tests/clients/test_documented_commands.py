@@ -108,7 +108,8 @@ def test_live_events_are_shown(shell: Shell, served: Served) -> None:
 def test_projects_are_exported_and_imported(shell: Shell, served: Served, tmp_path: Path) -> None:
     export, dry_run, apply, key, plan, events = commands_of("docs/transfer.md")
     server, keys = served
-    Api(*served).create_flag(key="exported")
+    with closing(Api(*served)) as api:
+        api.create_flag(key="exported")
     shell.run("fanion projects create Other")
 
     shell.run(export)
