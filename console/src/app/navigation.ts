@@ -8,7 +8,6 @@ import {
   History,
   House,
   LayoutDashboard,
-  ListTree,
   type LucideIcon,
   Radio,
   Settings,
@@ -109,4 +108,3 @@ export const SECTIONS: readonly Section[] = [
 ];
 
 export const DESTINATIONS = SECTIONS.flatMap((section) => section.destinations);
-export const ORGANIZATION_ICON = ListTree;

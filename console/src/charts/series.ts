@@ -73,7 +73,7 @@ export function fillOf(token: string, place: number): string {
 }
 
 const NONE: readonly Threshold[] = [];
-// A level further away would press the lines flat.
+// A level further away would flatten the lines.
 const REACH = 4;
 
 /** Return the levels that are near enough to the numbers to be drawn with them. */

@@ -1,14 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { LayoutDashboard, RefreshCw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import { ApiError } from "@/lib/errors";
+import { SavedItemPage } from "@/insights";
 import { Notice } from "@/ui/Badge";
 import { Button, LinkButton } from "@/ui/Button";
-import { LINK, Page } from "@/ui/Page";
-import { Visible } from "@/ui/properties";
-import { Empty, Loaded } from "@/ui/States";
+import { Empty } from "@/ui/States";
 import { words } from "@/words/dashboards";
 import { AddTile } from "./AddTile";
 import { DashboardActions } from "./DashboardActions";
@@ -26,21 +24,15 @@ export default function DashboardPage() {
   const projectId = useProjectId();
   const { dashboardId } = route.useParams();
   const dashboard = useQuery(dashboardQuery(projectId, Number(dashboardId)));
-  const name = dashboard.data ? dashboard.data.name || words.untitled : words.dashboard;
-  const isMissing = dashboard.error instanceof ApiError && dashboard.error.status === 404;
   const [round, setRound] = useState(0);
   const refresh = () => setRound((before) => before + 1);
   const canEdit = useMayEdit(dashboard.data);
   return (
-    <Page
-      title={name}
-      heading={<Visible text={name} />}
-      description={dashboard.data?.description && <Visible text={dashboard.data.description} />}
-      back={
-        <Link to="/project/$projectId/dashboards" params={{ projectId }} className={LINK}>
-          {words.title}
-        </Link>
-      }
+    <SavedItemPage
+      item={dashboard}
+      name={dashboard.data ? dashboard.data.name || words.untitled : words.dashboard}
+      list="/project/$projectId/dashboards"
+      words={words}
       actions={
         dashboard.data && (
           <>
@@ -53,22 +45,16 @@ export default function DashboardPage() {
         )
       }
     >
-      {isMissing ? (
-        <Missing projectId={projectId} />
-      ) : (
-        <Loaded query={dashboard} rows={8}>
-          {(found) => (
-            <Content
-              key={found.id}
-              dashboard={found}
-              canEdit={canEdit}
-              round={round}
-              onRefresh={refresh}
-            />
-          )}
-        </Loaded>
+      {(found) => (
+        <Content
+          key={found.id}
+          dashboard={found}
+          canEdit={canEdit}
+          round={round}
+          onRefresh={refresh}
+        />
       )}
-    </Page>
+    </SavedItemPage>
   );
 }
 
@@ -76,22 +62,6 @@ export default function DashboardPage() {
 function useMayEdit(dashboard: Dashboard | undefined): boolean {
   const canEdit = useCanEdit();
   return canEdit && dashboard?.effective_privilege_level === MAY_EDIT;
-}
-
-function Missing({ projectId }: { projectId: string }) {
-  return (
-    <div className="flex flex-col items-start gap-2">
-      <p>{words.notFound}</p>
-      <Link
-        to="/project/$projectId/dashboards"
-        params={{ projectId }}
-        search={{ deleted: true }}
-        className={LINK}
-      >
-        {words.toDeleted}
-      </Link>
-    </div>
-  );
 }
 
 interface ContentProps {

@@ -16,7 +16,7 @@ const dashboardRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "dashboards/$dashboardId",
   validateSearch: readDashboardSearch,
-  // A dashboard that a pointer only passes is not looked at.
+  // Reading a dashboard counts as opening it, so it is not read when a pointer only passes its link.
   loader: ({ params: { projectId, dashboardId }, preload }) => {
     if (!preload) void queryClient.prefetchQuery(dashboardQuery(projectId, Number(dashboardId)));
   },

@@ -90,7 +90,7 @@ function ProblemItem({ problem }: { problem: Problem }) {
         </ProblemLink>
         {problem.detail !== null && (
           <p className="text-ink-2 text-sm">
-            <SafeText text={problem.detail} length={DETAIL_SHOWN} />
+            <SafeText text={detailOf(problem.kind, problem.detail)} length={DETAIL_SHOWN} />
           </p>
         )}
         {problem.at !== null && (
@@ -102,6 +102,10 @@ function ProblemItem({ problem }: { problem: Problem }) {
     </li>
   );
 }
+
+/** Return the error of a problem; of a release it is the names of a state and a reason. */
+const detailOf = (kind: Problem["kind"], detail: string): string =>
+  kind === "guarded_release" ? detail.replaceAll("_", " ") : detail;
 
 function sentenceOf({ kind, name, count, value }: Problem): string {
   switch (kind) {

@@ -34,9 +34,6 @@ export const words = {
   title: "Alerts",
   description: "Alerts watch a number of a saved insight.",
   back: "All alerts of this insight",
-  toInsights: "Insights",
-  toAll: "All alerts",
-  toAllFiring: (count: number) => `All alerts (${formatNumber(count)} firing)`,
   create: "New alert",
   none: "No alerts yet",
   noneHint:
@@ -146,7 +143,6 @@ export const words = {
   wouldNotFire: (value: string, condition: string) =>
     `It would not fire now: ${value} does not meet “${condition}”.`,
   wouldFail: (error: string) => `It could not be checked now: ${error}`,
-  valueNow: (value: string) => `The value is ${value}`,
   after: (value: string, before: string) => `${value} after ${before}`,
   limit: "Threshold",
   firesAt: (name: string, condition: "above" | "below") => `Alert “${name}”, fires ${condition}`,

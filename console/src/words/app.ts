@@ -35,8 +35,6 @@ export const words = {
   unloaded: "This screen could not be loaded",
   crashed: "Something went wrong on this screen",
   crashedHint: "The rest of the console still works. If you report this, include the error:",
-  noProject: "You are not in any project",
-  noProjectHint: "Ask an administrator of your organization for an invite.",
   viewerHint: "You are a viewer: you can see everything but change nothing.",
   screens: {
     home: "Home",

@@ -141,9 +141,7 @@ export const words = {
   sum: (sum: number) => `The shares add up to ${formatNumber(sum)}% instead of 100%.`,
   split: "Variant split",
   payloadOf: (key: string) => `Payload of ${key}`,
-  payloadHint: "JSON that SDKs return along with the value.",
   addPayload: "Add payload",
-  editPayload: (key: string) => `Edit payload of ${key}`,
   payloadInvalid: (key: string) => `The payload of ${key} is not valid JSON.`,
 
   // Settings
@@ -175,7 +173,6 @@ export const words = {
   tryIt: "Try it",
   tryHint: "What one person gets and why. Nothing is stored or counted.",
   who: "Distinct id or e-mail address",
-  pretend: "Overrides",
   pretendHint: "Properties to use instead of the stored ones.",
   pretendProperty: "Property",
   pretendValue: "Value",
@@ -190,8 +187,6 @@ export const words = {
   unknownPerson: "No person has this id or address. Only the overrides apply.",
   asId: "as",
   severalPersons: "Several people have this address. Enter a distinct id.",
-  openPerson: "Open person",
-  willBeNew: "It does not exist yet.",
   noValue: "no value",
   reasons: {
     condition_match: (place: number) => `Condition ${place} includes them.`,
@@ -217,7 +212,6 @@ export const words = {
   member: (isMember: boolean) => (isMember ? "a member" : "not a member"),
   source: { sent: "overridden", implied: "implied", stored: "stored" },
   cohort: (id: string) => `cohort ${id}`,
-  flagNamed: (key: string) => `flag ${key}`,
   withPayload: "with the payload",
 
   // Save

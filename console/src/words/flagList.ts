@@ -43,7 +43,6 @@ export const words = {
   viewer: "You are a viewer: you can see everything but change nothing.",
   variantShares: "Variant split",
   noVariants: "on or off",
-  forced: "some conditions force a variant",
   callsPerDay: (key: string) => `Calls of ${key} per day`,
   evaluated: (count: number) => `${counted(count, "evaluation", "evaluations")} by servers`,
   noCalls: "none",

@@ -1,7 +1,6 @@
 export const words = {
   none: "nobody",
   everyone: "everyone",
-  everyDevice: "every device",
   people: "people",
   devices: "devices",
   allGroups: (type: string) => `every ${type}`,

@@ -1,11 +1,8 @@
-import { counted } from "@/words/format";
-
 export const words = {
   title: "Groups",
   groupTitle: "Group",
   description: "Companies, teams, projects and whatever else persons belong to.",
   types: "Group types",
-  typeCount: (count: number) => counted(count, "group", "groups"),
   search: "Search for groups",
   searchPlaceholder: "Key or part of a property",
   columns: { key: "Key", name: "Name", created: "First seen" },

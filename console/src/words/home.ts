@@ -79,7 +79,7 @@ export const words = {
     alertFires: (name: string, value: number) =>
       `The alert ${name} is firing: ${formatNumber(value)}`,
     alertFailed: (name: string) => `The alert ${name} cannot be checked`,
-    guardedRelease: (key: string) => `The guarded release of the flag ${key} has stopped`,
+    guardedRelease: (key: string) => `The guarded release of the flag ${key} needs attention`,
     rollback: (key: string) => `The flag ${key} was rolled back and is now off`,
     scheduledChange: (key: string) => `A scheduled change to the flag ${key} failed`,
     webhook: (url: string, count: number) =>

@@ -8,7 +8,6 @@ export const words = {
   takeText: (text: string) => `Use “${text}”`,
   clear: "Clear",
   remove: (value: string) => `Remove ${value}`,
-  showOptions: "Show the list",
   chosen: (count: number) => `${formatNumber(count)} selected`,
   removeHint: "Press Backspace to remove the last one.",
   format: "Format",
@@ -32,6 +31,5 @@ export const words = {
     deep: "the value is nested too deeply.",
   },
   zone: (zone: string, offset: string) => `${zone} (${offset})`,
-  dateInvalid: "Enter a valid date.",
   confirmTyped: "To confirm, type",
 } as const;

@@ -39,7 +39,6 @@ export const words = {
   inPercent: (name: string) => `${name} (%)`,
   ofValue: (value: string, row: string) => `${value}, ${row}`,
   partial: "not over yet",
-  notYet: "not known yet",
   caption: (target: string, returning: string, range: string) =>
     target === returning
       ? `${target} and again, ${range}`

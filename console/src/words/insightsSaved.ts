@@ -75,7 +75,6 @@ export const words = {
   addToDashboard: "Add to dashboard",
   removeFromDashboard: (name: string) => `On ${name}: remove it`,
   newDashboard: "New dashboard",
-  newDashboardName: "New dashboard",
   addedTo: (name: string) => `Added to ${name}`,
   removedFrom: (name: string) => `Removed from ${name}`,
   on: "On",

@@ -11,8 +11,6 @@ export const words = {
   anyEvent: "Any event",
   distinctId: "Distinct id",
   anyPerson: "Any person",
-  personShown: "Only events of one person are shown.",
-  everybody: "Show everyone",
   property: "Property",
   anyProperty: "Any property",
   value: "Value",

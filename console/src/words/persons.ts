@@ -34,7 +34,6 @@ export const words = {
   clearSearch: "Show everyone",
   unnamed: "Unnamed",
   firstSeen: "First seen",
-  lastSeen: "Last seen",
   distinctId: "the distinct id",
   idCount: (count: number) => counted(count, "distinct id", "distinct ids"),
   tabs: {
@@ -189,7 +188,6 @@ export const words = {
     label: "Flags of the person",
     id: "Evaluate for distinct id",
     groups: "Groups",
-    groupsHint: "For group flags: the key of the group that the person belongs to.",
     groupKey: (type: string) => `Key of the ${type}`,
     groupPlaceholder: "none",
     search: "Search for flags",

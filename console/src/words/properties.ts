@@ -11,7 +11,6 @@ export const words = {
       ? counted(all, "property", "properties")
       : `${formatNumber(shown)} of ${counted(all, "property", "properties")}`,
   valueOf: (name: string) => `the value of ${name}`,
-  sortByName: "by name",
   showAll: (characters: number) => `Show all ${counted(characters, "character", "characters")}`,
   showLess: "Show less",
   open: "Open",
@@ -23,7 +22,6 @@ export const words = {
   null: "null",
   more: (count: number) => `Show ${formatNumber(count)} more`,
   tooDeep: "Nested deeper than is shown here.",
-  showSystem: "System properties",
   character: (code: string) => `Control character ${code}`,
   /** Plain names of the properties that clients and the server set themselves. */
   names: {

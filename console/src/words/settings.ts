@@ -8,7 +8,6 @@ export const words = {
   save: "Save",
   saved: "Saved",
   onlyAdmins: "Only administrators and owners can change this.",
-  onlyMembers: "Viewers cannot change this.",
   never: "never",
   created: "Created",
   by: "By",

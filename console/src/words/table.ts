@@ -28,6 +28,4 @@ export const words = {
   previousRow: "Previous row",
   keys: "Keys: j and k move, enter opens, x selects.",
   keysWithoutSelection: "Keys: j and k move, enter opens.",
-  sortedUp: "ascending",
-  sortedDown: "descending",
 } as const;

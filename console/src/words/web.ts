@@ -105,7 +105,6 @@ export const words = {
   down: (percent: string, before: string) => `down ${percent} from ${before}`,
   same: (before: string) => `the same as before, ${before}`,
   nothing: "–",
-  previousPeriod: (before: string) => `Period before: ${before}`,
   ofPages: "pages",
   ofScreens: "screens",
   eventLine: (figure: string, of: string) => `${figure}, ${of}`,
@@ -137,7 +136,6 @@ export const words = {
   goalChip: (event: string) => `Goal: ${event}`,
   tests: "Hide test accounts",
   clean: "Group paths",
-  cleanHint: "Applies the project's rules for paths.",
   showAll: "Show all",
   showAllOf: (table: string) => `Show all ${table}`,
   csvOf: (table: string) => `${table.toLowerCase().replaceAll(" ", "-")}.csv`,
@@ -154,11 +152,9 @@ export const words = {
   snippet: "The code for web pages",
   toOnboarding: "Other ways to send events",
   addGoal: "Add a goal",
-  addGoalPlaceholder: "An event, such as signed up",
   goalsHint:
     "Choose events that matter, such as a sign-up. Each shows how many visitors got there; click one to see which sources, pages and places they have.",
   goal: "Goal",
   removeGoal: (event: string) => `Remove goal ${event}`,
   goalsMax: (count: number) => `A list has at most ${formatNumber(count)} goals.`,
-  ofVisitors: (percent: string) => `${percent} of visitors`,
 } as const;

@@ -1,10 +1,9 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
-import { ApiError } from "@/lib/errors";
 import { Badge } from "@/ui/Badge";
 import { lazyPart } from "@/ui/lazyPart";
-import { LINK, Page } from "@/ui/Page";
+import { LINK } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { type Tab, Tabs } from "@/ui/Tabs";
@@ -13,6 +12,7 @@ import { dashboardsQuery } from "./dashboardList";
 import { nameOfInsight } from "./names";
 import { type Insight, insightQuery } from "./queries";
 import { SavedActions } from "./SavedActions";
+import { SavedItemPage } from "./SavedItemPage";
 import { SavedQuestion } from "./SavedQuestion";
 import type { InsightTab } from "./search";
 import { useSeen } from "./seen";
@@ -41,51 +41,23 @@ export default function SavedPage() {
     enabled: insight.data !== undefined,
   });
   useSeen(insight.data?.id);
-  const name = insight.data ? nameOfInsight(insight.data) : words.insight;
-  const isMissing = insight.error instanceof ApiError && insight.error.status === 404;
   return (
-    <Page
-      title={name}
-      heading={<Visible text={name} />}
-      description={insight.data?.description && <Visible text={insight.data.description} />}
-      back={
-        <Link to="/project/$projectId/insights" params={{ projectId }} className={LINK}>
-          {words.title}
-        </Link>
-      }
+    <SavedItemPage
+      item={insight}
+      name={insight.data ? nameOfInsight(insight.data) : words.insight}
+      list="/project/$projectId/insights"
+      words={words}
       actions={insight.data && <SavedActions key={insight.data.id} insight={insight.data} />}
     >
-      {isMissing ? (
-        <Missing projectId={projectId} />
-      ) : (
-        <Loaded query={insight} rows={8}>
-          {(found) => (
-            <>
-              <Places insight={found} />
-              <Loaded query={stored} rows={8}>
-                {(read) => <Content key={found.id} insight={found} stored={read} />}
-              </Loaded>
-            </>
-          )}
-        </Loaded>
+      {(found) => (
+        <>
+          <Places insight={found} />
+          <Loaded query={stored} rows={8}>
+            {(read) => <Content key={found.id} insight={found} stored={read} />}
+          </Loaded>
+        </>
       )}
-    </Page>
-  );
-}
-
-function Missing({ projectId }: { projectId: string }) {
-  return (
-    <div className="flex flex-col items-start gap-2">
-      <p>{words.notFound}</p>
-      <Link
-        to="/project/$projectId/insights"
-        params={{ projectId }}
-        search={{ deleted: true }}
-        className={LINK}
-      >
-        {words.toDeleted}
-      </Link>
-    </div>
+    </SavedItemPage>
   );
 }
 
