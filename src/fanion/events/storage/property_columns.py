@@ -21,7 +21,7 @@ from fanion.events.storage.mutations import POLL_FIRST_S, POLL_MAX_S
 from fanion.events.storage.stored_columns import (
     StoredColumn,
     StoredColumns,
-    kill_mutation,
+    kill_fills,
     pending_fills,
     read_stored,
 )
@@ -166,16 +166,15 @@ class PropertyColumns:
         """Return the columns when none is being filled. One that cannot be filled is removed."""
         backoff = Backoff(POLL_FIRST_S, POLL_MAX_S)
         while pending := await self._lanes.run(pending_fills):
-            for mutation_id, has_failed in pending:
-                if has_failed:
-                    await self._give_up(mutation_id)
+            if any(pending):
+                await self._give_up()
             await asyncio.sleep(backoff.next_s())
         return await self._lanes.run(read_stored)
 
-    async def _give_up(self, mutation_id: str) -> None:
-        """End a mutation that fails, which would hold up all others, and remove its columns."""
+    async def _give_up(self) -> None:
+        """End the fills, one of which fails and holds up all others, and remove their columns."""
         stored = await self._lanes.run(read_stored)
-        await self._lanes.run(kill_mutation, stored.rows, mutation_id)
+        await self._lanes.run(kill_fills, stored.rows)
         unfilled = {column.name: column.key for column in stored.columns if not column.is_filled}
         for key in unfilled.values():
             self._reject(key)

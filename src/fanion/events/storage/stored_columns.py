@@ -6,7 +6,7 @@ Source: docs/decisions/0027-property-columns.md.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
@@ -35,19 +35,19 @@ _PARTS: Final = """
 GROUP BY partition_id, name
 ORDER BY partition_id DESC
 """
-_PENDING: Final = """
-  SELECT mutation_id, latest_fail_reason != ''
-    FROM {mutations}
-   WHERE database = {database:String}
+_FILLS: Final = """database = {database:String}
      AND table = {table:String}
      AND NOT is_done
-     AND position(command, 'MATERIALIZE COLUMN property_') > 0
+     AND position(command, 'MATERIALIZE COLUMN property_') > 0"""
+_PENDING: Final = f"""
+  SELECT latest_fail_reason != ''
+    FROM {{mutations}}
+   WHERE {_FILLS}
 """
-_KILL: Final = """
-  KILL MUTATION {on_hosts}
- WHERE database = {database:String}
-   AND table = {table:String}
-   AND mutation_id = {mutation_id:String}
+# Not by the ids of mutations: each shard counts its own, so that one may be a deletion elsewhere.
+_KILL: Final = f"""
+    KILL MUTATION {{on_hosts}}
+   WHERE {_FILLS}
 """
 
 
@@ -143,15 +143,17 @@ def _before(client: Client, rows: EventTable) -> EventTable:
     return EventTable(database, "events", rows.cluster, rows.is_remote)
 
 
-def pending_fills(client: Client) -> Sequence[Sequence[Any]]:
-    """Return the mutations that fill columns, and whether each has failed."""
+def pending_fills(client: Client) -> Sequence[bool]:
+    """Return of each pending mutation that fills columns whether it has failed."""
     rows = event_tables(client)[0]
-    return client.query(
+    result = client.query(
         _PENDING.replace("{mutations}", system_table("mutations", [rows])),
         {"database": rows.database, "table": rows.name},
-    ).result_rows
+    )
+    return [bool(has_failed) for (has_failed,) in result.result_rows]
 
 
-def kill_mutation(client: Client, rows: EventTable, mutation_id: str) -> None:
-    bound = {"database": rows.database, "table": rows.name, "mutation_id": mutation_id}
+def kill_fills(client: Client, rows: EventTable) -> None:
+    """End all mutations that fill columns, on every host."""
+    bound = {"database": rows.database, "table": rows.name}
     client.command(_KILL.replace("{on_hosts}", rows.on_hosts), bound)
