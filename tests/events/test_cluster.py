@@ -13,7 +13,7 @@ from fanion.errors import StartRefused
 from fanion.events.cluster_worker import ClusterTablesWorker
 from fanion.events.event import Erasure, Event, EventStoreUnavailable
 from fanion.events.ownership_store import ForeignEventStore, Installation
-from fanion.events.storage.client import engine_at
+from fanion.events.storage.client import Engine, engine_at
 from fanion.events.storage.cluster import make_cluster_tables
 from fanion.events.storage.migrate import missing_tables
 from fanion.events.storage.store import EventStore, open_events
@@ -39,6 +39,10 @@ def client_of(server: ClickHouse, url: str) -> Client:
     return server.client(url.partition("?")[0].rpartition("/")[2])
 
 
+async def make_tables(records: Records, engine: Engine) -> None:
+    await ClusterTablesWorker(records, engine).make()
+
+
 def event(project_id: int, person: UUID, at: datetime) -> Event:
     properties = json.dumps({"n": 1}).encode()
     return Event(project_id, uuid4(), "e", str(person), person, at, at, properties)
@@ -51,7 +55,7 @@ async def test_a_server_waits_until_the_tables_are_made(
         await unopened.open(records)
     assert not unopened.opened.is_set()
 
-    await ClusterTablesWorker(records, unopened).make()
+    await make_tables(records, unopened.engine)
     await unopened.open(records)
 
     await unopened.ping()
@@ -60,7 +64,7 @@ async def test_a_server_waits_until_the_tables_are_made(
 async def test_a_table_that_a_host_lacks_is_made_again(
     records: Records, unopened: EventStore, clickhouse_server: ClickHouse, cluster_url: str
 ) -> None:
-    await unopened.make_tables(records)
+    await make_tables(records, unopened.engine)
     client = client_of(clickhouse_server, cluster_url)
     schema = engine_at(cluster_url).cluster
     assert schema is not None
@@ -69,7 +73,7 @@ async def test_a_table_that_a_host_lacks_is_made_again(
     client.command("DROP TABLE events SYNC")
     lacking = missing_tables(client, schema)
 
-    await unopened.make_tables(records)
+    await make_tables(records, unopened.engine)
 
     hosts = 2
     assert lacking == 2 * hosts
@@ -94,7 +98,7 @@ async def test_an_unknown_cluster_is_named_with_those_that_are_known(
     store = EventStore(f"{own_events_url}?cluster=mian")
 
     with pytest.raises(StartRefused, match=f"no cluster 'mian'; the server knows: .*{CLUSTER}"):
-        await store.make_tables(records)
+        await make_tables(records, store.engine)
     with pytest.raises(StartRefused, match="no cluster 'mian'"):
         await open_events(f"{own_events_url}?cluster=mian")
 

@@ -7,14 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanion.errors import StartRefused
 from fanion.events.event import Event, EventRejected
 from fanion.events.storage.cluster_encoder import ShardEncoder
-from fanion.events.storage.cluster_shards import (
-    ClusterUnknown,
-    Shard,
-    read_shards,
-    slots_of,
-)
+from fanion.events.storage.cluster_shards import Shard, read_shards, slots_of
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.shard_hash import divided, sip_hashes
 from fanion.events.storage.store import EventStore
@@ -84,9 +80,9 @@ def test_a_project_that_no_column_holds_is_rejected() -> None:
 def test_the_shards_are_those_of_the_configuration(clickhouse_server: ClickHouse) -> None:
     client = clickhouse_server.client()
 
-    shards = read_shards(client, CLUSTER)
-    with pytest.raises(ClusterUnknown, match=f"no cluster 'nobody'; the server knows: .*{CLUSTER}"):
-        read_shards(client, "nobody")
+    shards = read_shards(client, CLUSTER, "the store")
+    with pytest.raises(StartRefused, match=f"no cluster 'nobody'; the server knows: .*{CLUSTER}"):
+        read_shards(client, "nobody", "the store")
 
     client.close()
     assert shards == [Shard(1, 1, HOSTS[:1]), Shard(2, 1, HOSTS[1:])]

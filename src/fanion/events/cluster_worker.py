@@ -4,13 +4,16 @@ One server makes them, for all: each statement runs on every host of the cluster
 which Keeper has taken them. The other servers wait until the tables of their version are there.
 """
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Final, Never
 
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
-from fanion.events.storage.store import EventStore
+from fanion.events.ownership_store import read_installation
+from fanion.events.storage.client import Engine
+from fanion.events.storage.cluster import cluster_problems, make_cluster_tables
 from fanion.runtime.background import run_loop
 from fanion.runtime.failure_log import FailureLog
 
@@ -28,7 +31,7 @@ class ClusterTablesWorker:
     """
 
     records: Records
-    events: EventStore
+    engine: Engine
     health: FailureLog = field(default_factory=lambda: FailureLog("event_cluster_unhealthy"))
 
     async def run(self) -> Never:
@@ -44,8 +47,9 @@ class ClusterTablesWorker:
             StartRefused: Retrying will not help.
             RecordsUnavailable: The records store failed.
         """
-        await self.events.make_tables(self.records)
-        if found := await self.events.cluster_problems():
+        installation = await read_installation(self.records)
+        await asyncio.to_thread(make_cluster_tables, self.engine, installation)
+        if found := await asyncio.to_thread(cluster_problems, self.engine):
             self.health.failed("; ".join(found))
         else:
             self.health.succeeded()

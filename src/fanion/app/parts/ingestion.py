@@ -93,7 +93,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
     Args:
         live: Is shown the stored events; None in a process that serves no streams.
     """
-    context, records = public.context, public.records
+    context, records, engine = public.context, public.records, events.engine
     settings, now = context.settings, context.now
     is_here = Role.INGEST in settings.roles
     journal = ErasureJournal(settings.data.resolve() if records.dialect == "sqlite" else None)
@@ -113,7 +113,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
         project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
         squashing=SquashWorker(records, events),
-        cluster_tables=ClusterTablesWorker(records, events) if events.is_on_cluster else None,
+        cluster_tables=ClusterTablesWorker(records, engine) if engine.cluster else None,
         mirroring=MirrorWorker(records, events),
         group_mirror=GroupMirror(
             records, events, lambda: bool(consumers) and consumers[0].is_leading

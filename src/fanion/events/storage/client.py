@@ -23,7 +23,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.cluster_schema import ClusterSchema
-from fanion.events.storage.cluster_shards import ClusterUnknown, Shard, read_shards
+from fanion.events.storage.cluster_shards import read_shards
 from fanion.events.storage.migrate import check_schema, migrate_events
 from fanion.events.storage.rows_read import count_rows_read
 from fanion.events.storage.schema import SESSION_SETTINGS, VERSION
@@ -174,7 +174,8 @@ def open_clients(
     clients: list[Client] = []
     try:
         clients.append(connect(engine))
-        shards_of(engine, clients[0])
+        if engine.cluster is not None:
+            read_shards(clients[0], engine.cluster.cluster, engine.where)
         version = check_schema(clients[0])
         if not makes_tables:
             _require_tables(engine, version)
@@ -192,26 +193,6 @@ def open_clients(
     if engine.folder is not None:
         _release_pages_of_engine()
     return clients[:INSERT_LANES], clients[INSERT_LANES:]
-
-
-def shards_of(engine: Engine, client: Client) -> Sequence[Shard]:
-    """Return the shards of the engine's cluster; none for a single server.
-
-    Raises:
-        StartRefused: The server has no such cluster, or none of its shards takes events.
-    """
-    if engine.cluster is None:
-        return ()
-    try:
-        shards = read_shards(client, engine.cluster.cluster)
-    except ClusterUnknown as error:
-        raise StartRefused(f"FANION_EVENTS_URL: {engine.where} cannot be used: {error}") from None
-    if not any(shard.weight for shard in shards):
-        raise StartRefused(
-            f"FANION_EVENTS_URL: {engine.where} cannot be used: all shards of the cluster "
-            f"{engine.cluster.cluster!r} have weight 0"
-        )
-    return shards
 
 
 def _require_tables(engine: Engine, version: int) -> None:

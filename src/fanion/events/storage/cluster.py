@@ -8,9 +8,10 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.events.ownership_store import Installation
-from fanion.events.storage.client import Engine, connect, is_poison, open_error, shards_of
+from fanion.events.storage.client import Engine, connect, is_poison, open_error
 from fanion.events.storage.cluster_health import problems, read_health
 from fanion.events.storage.cluster_inserts import ClusterInserts
+from fanion.events.storage.cluster_shards import read_shards
 from fanion.events.storage.marks import check_mark, repeat_mark, require_mark
 from fanion.events.storage.migrate import check_schema, complete_cluster, migrate_events
 from fanion.events.storage.schema import VERSION
@@ -30,7 +31,7 @@ def make_cluster_tables(engine: Engine, installation: Installation) -> None:
         return
     with closing(connect(engine)) as client:
         try:
-            shards_of(engine, client)
+            read_shards(client, schema.cluster, engine.where)
             done = check_schema(client)
             if not done:
                 client.command(schema.create_database)
@@ -66,6 +67,7 @@ def open_cluster(engine: Engine, client: Client) -> ClusterInserts:
     Raises:
         StartRefused: The server has no such cluster.
     """
-    assert engine.connect_to is not None  # an engine with a cluster has it
-    shards = {shard.number: shard for shard in shards_of(engine, client)}
-    return ClusterInserts(shards, engine.connect_to, is_poison, first=os.getpid())
+    assert engine.cluster is not None and engine.connect_to is not None  # it has both
+    shards = read_shards(client, engine.cluster.cluster, engine.where)
+    by_number = {shard.number: shard for shard in shards}
+    return ClusterInserts(by_number, engine.connect_to, is_poison, first=os.getpid())

@@ -10,9 +10,9 @@ from clickhouse_connect.driver.binding import quote_identifier
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from fanion.events.storage.client import Engine, shards_of
+from fanion.events.storage.client import Engine
 from fanion.events.storage.cluster_schema import ClusterSchema
-from fanion.events.storage.cluster_shards import Shard
+from fanion.events.storage.cluster_shards import Shard, read_shards
 from fanion.events.storage.migrate import missing_tables
 
 # A replica that is further behind shows old answers for more than a moment.
@@ -100,7 +100,7 @@ def read_health(engine: Engine, client: Client) -> ClusterHealth | None:
     """
     if engine.cluster is None:
         return None
-    shards = shards_of(engine, client)
+    shards = read_shards(client, engine.cluster.cluster, engine.where)
     hosts = [host for shard in shards for host in shard.hosts]
     if away := [host for host in hosts if not _answers(engine, host)]:
         return ClusterHealth(shards, away)

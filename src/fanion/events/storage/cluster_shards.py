@@ -6,6 +6,8 @@ from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
+from fanion.errors import StartRefused
+
 _HOSTS: Final = """
   SELECT shard_num, any(shard_weight), groupArray(host_name)
     FROM (SELECT * FROM system.clusters WHERE cluster = {cluster:String}
@@ -14,10 +16,6 @@ GROUP BY shard_num
 ORDER BY shard_num
 """
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM system.clusters ORDER BY cluster"
-
-
-class ClusterUnknown(ValueError):
-    """A cluster that is not in the configuration of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +33,24 @@ class Shard:
     hosts: Sequence[str]
 
 
-def read_shards(client: Client, cluster: str) -> Sequence[Shard]:
+def read_shards(client: Client, cluster: str, where: str) -> Sequence[Shard]:
     """Return the shards of a cluster, in the order of their numbers.
 
+    Args:
+        where: The event store, for a message.
+
     Raises:
-        ClusterUnknown: The server has no cluster of this name.
+        StartRefused: The server has no such cluster, or none of its shards takes events.
     """
+    refused = f"FANION_EVENTS_URL: {where} cannot be used"
     rows = client.query(_HOSTS, {"cluster": cluster}).result_rows
     if not rows:
         known = ", ".join(name for (name,) in client.query(_CLUSTERS).result_rows) or "none"
-        raise ClusterUnknown(f"there is no cluster {cluster!r}; the server knows: {known}")
-    return [Shard(number, weight, tuple(hosts)) for number, weight, hosts in rows]
+        raise StartRefused(f"{refused}: there is no cluster {cluster!r}; the server knows: {known}")
+    shards = [Shard(number, weight, tuple(hosts)) for number, weight, hosts in rows]
+    if not any(shard.weight for shard in shards):
+        raise StartRefused(f"{refused}: all shards of the cluster {cluster!r} have weight 0")
+    return shards
 
 
 def slots_of(shards: Iterable[Shard]) -> Sequence[int]:

@@ -4,6 +4,7 @@ from uuid import UUID, uuid4
 
 from clickhouse_connect.driver.client import Client
 
+from fanion.events.event import EventStoreUnavailable
 from fanion.events.ownership_store import NO_EVENTS, OTHER, ForeignEventStore, Installation, Mark
 from fanion.events.storage.migrate import table_exists
 
@@ -31,15 +32,18 @@ def require_mark(
     """
     if not check_mark(client, installation, where):
         _write_mark(client, installation, "VIEW IF NOT EXISTS", on_cluster)
-    return read_mark(client, installation, where)
+    return _checked(_read_mark(client), installation, where)
 
 
 def read_mark(client: Client, installation: Installation, where: str) -> Mark:
-    """Return the mark of a store that has one.
+    """Return the mark of a store that another process marks.
 
     Raises:
         ForeignEventStore: Another installation owns the store.
+        EventStoreUnavailable: That process has not marked it yet.
     """
+    if not check_mark(client, installation, where):
+        raise EventStoreUnavailable(f"{where} belongs to no installation yet")
     return _checked(_read_mark(client), installation, where)
 
 

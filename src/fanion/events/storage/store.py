@@ -24,14 +24,12 @@ from fanion.events.event import (
 )
 from fanion.events.ownership_store import (
     EventStoreGone,
-    Installation,
     Mark,
     bind_event_store,
     is_empty,
     read_installation,
 )
 from fanion.events.storage.client import (
-    Engine,
     Lanes,
     Rows,
     engine_at,
@@ -39,7 +37,7 @@ from fanion.events.storage.client import (
     open_clients,
     read_rows,
 )
-from fanion.events.storage.cluster import cluster_problems, make_cluster_tables, open_cluster
+from fanion.events.storage.cluster import open_cluster
 from fanion.events.storage.cluster_encoder import ShardEncoder
 from fanion.events.storage.cluster_inserts import ClusterInserts
 from fanion.events.storage.cluster_shards import slots_of
@@ -54,7 +52,7 @@ from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, EventEncoder, TextEncoder
 from fanion.events.storage.inserts import insert_batch, insert_inputs
 from fanion.events.storage.list_query import Listing
-from fanion.events.storage.marks import check_mark, read_mark, require_mark
+from fanion.events.storage.marks import read_mark, require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
@@ -118,20 +116,6 @@ def cost_of_text(version: str) -> str:
     )
 
 
-def _mark(engine: Engine, client: Client, installation: Installation) -> Mark:
-    """Return the store's mark, marking it if this process makes its tables.
-
-    Raises:
-        ForeignEventStore: Another installation owns the store.
-        EventStoreUnavailable: The process that makes the tables has not marked it yet.
-    """
-    if engine.cluster is None:
-        return require_mark(client, installation, engine.where)
-    if not check_mark(client, installation, engine.where):
-        raise EventStoreUnavailable(f"{engine.where} belongs to no installation yet")
-    return read_mark(client, installation, engine.where)
-
-
 async def open_events(url: str) -> "EventStore":
     """Open the store that the URL names and bring its tables up to date.
 
@@ -165,6 +149,7 @@ class EventStore:
         reads: The limits of one statement that reads for a user.
 
     Attributes:
+        engine: The engine that the URL names.
         opened: Set once the store is open. Until then every call raises EventStoreUnavailable.
         people: The turns of reads for which users wait.
         rows: The turns of reads of single events.
@@ -177,7 +162,7 @@ class EventStore:
     def __init__(
         self, url: str, limits: GateLimits | None = None, reads: QuestionLimits | None = None
     ) -> None:
-        self._engine = engine_at(url)
+        self.engine = engine_at(url)
         self._inserts, self._ingests, self._probes = (
             Lanes("insert"),
             Lanes("ingest"),
@@ -228,13 +213,13 @@ class EventStore:
         """
         number = sum(size for _, size in self._sizes)
         if records is None:
-            inserts, reads = await asyncio.to_thread(open_clients, self._engine, number)
+            inserts, reads = await asyncio.to_thread(open_clients, self.engine, number)
         else:
             inserts, reads = await self._open_own(records, number)
         version = engine_version(inserts[0])
         self._encoder = encoder_for(version)
-        if self._engine.cluster is not None:
-            self._cluster = await asyncio.to_thread(open_cluster, self._engine, inserts[0])
+        if self.engine.cluster is not None:
+            self._cluster = await asyncio.to_thread(open_cluster, self.engine, inserts[0])
             slots = slots_of(self._cluster.shards.values())
             self._encoder = ShardEncoder(self._encoder, slots)
         if reason := cost_of_text(version):
@@ -248,20 +233,21 @@ class EventStore:
     async def _open_own(self, records: Records, number: int) -> tuple[list[Client], list[Client]]:
         """Open a number of clients that read, of the store that belongs to these records."""
         marks: list[Mark] = []
-        installation, where = await read_installation(records), self._engine.where
+        installation, where = await read_installation(records), self.engine.where
 
-        folder = self._engine.folder
+        folder = self.engine.folder
         # If the records store is shared, this may be another server, whose folder is its own.
         is_used = records.dialect == "sqlite" and installation.event_store is not None
         if is_used and folder is not None and is_empty(folder):
             raise EventStoreGone(where)
 
         def check(client: Client) -> None:
-            marks.append(_mark(self._engine, client, installation))
+            marks.append(mark(client, installation, where))
 
-        makes_tables = self._engine.cluster is None
+        makes_tables = self.engine.cluster is None
+        mark = require_mark if makes_tables else read_mark
         opened = await asyncio.to_thread(
-            partial(open_clients, makes_tables=makes_tables), self._engine, number, check
+            partial(open_clients, makes_tables=makes_tables), self.engine, number, check
         )
         try:
             await bind_event_store(records, marks[-1])
@@ -282,36 +268,6 @@ class EventStore:
             await asyncio.to_thread(lanes.close)
         if self._cluster is not None:
             await asyncio.to_thread(self._cluster.close)
-
-    @property
-    def is_on_cluster(self) -> bool:
-        """Return whether other servers than those that open the store make its tables."""
-        return self._engine.cluster is not None
-
-    async def make_tables(self, records: Records) -> None:
-        """Make the tables on every server of a cluster, and mark them as these records' own.
-
-        May be repeated, and then makes those of servers that were added. One process at a time
-        should call this.
-
-        Raises:
-            EventStoreUnavailable: The engine does not answer, or a server of the cluster does not.
-            SchemaRefused: Another version has made the tables.
-            ForeignEventStore: The store belongs to another installation.
-            StartRefused: Retrying will not help.
-            RecordsUnavailable: The records store failed.
-        """
-        installation = await read_installation(records)
-        await asyncio.to_thread(make_cluster_tables, self._engine, installation)
-
-    async def cluster_problems(self) -> Sequence[str]:
-        """Return what is wrong with the cluster, each in a few words.
-
-        Raises:
-            EventStoreUnavailable: The engine does not answer.
-            StartRefused: The server has no such cluster.
-        """
-        return await asyncio.to_thread(cluster_problems, self._engine)
 
     async def ping(self) -> None:
         """Raise EventStoreUnavailable unless the engine answers."""
