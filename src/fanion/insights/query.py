@@ -4,8 +4,8 @@ Source: insights.md, section 2.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeGuard
+from dataclasses import Field, dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeGuard, TypeVar
 
 from fanion.insights.breakdowns import GROUP_TYPES_MAX, Breakdowns
 from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, Bound
@@ -207,6 +207,8 @@ class InsightQuery(Protocol):
         interval: The interval of the points in the answer; `day` if it has none.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
     @property
     def scope(self) -> Scope: ...
 
@@ -226,6 +228,14 @@ class InsightQuery(Protocol):
             Invalid: The range is empty or cannot be resolved.
         """
         ...
+
+
+_Query = TypeVar("_Query", bound=InsightQuery)
+
+
+def with_scope(query: _Query, scope: Scope) -> _Query:
+    """Return the question with another scope."""
+    return replace(query, scope=scope)
 
 
 def cohorts_named(query: InsightQuery) -> Collection[int]:

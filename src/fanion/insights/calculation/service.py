@@ -1,7 +1,7 @@
 """The inputs of every calculation: the range, the cohorts that it names, and the stores."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -18,7 +18,7 @@ from fanion.insights.calculation.statements_service import (
 )
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.conditions import project_conditions
-from fanion.insights.query import Entity, InsightQuery, cohorts_named
+from fanion.insights.query import Entity, InsightQuery, cohorts_named, with_scope
 from fanion.insights.sql.compiler import SqlContext, Statement
 from fanion.projects.model import Project
 from fanion.properties.bindings import NO_COLUMNS, is_nested_code
@@ -167,6 +167,4 @@ def with_test_account_filters(project: Project, query: _Query) -> _Query:
     if not query.scope.filter_test_accounts:
         return query
     scope = query.scope.with_conditions(project_conditions(project.test_account_filters))
-    # Every question is a dataclass, which a protocol cannot say.
-    changed: _Query = replace(query, scope=scope)  # type: ignore[type-var]
-    return changed
+    return with_scope(query, scope)

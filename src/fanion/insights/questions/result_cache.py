@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, delete, select
@@ -19,7 +19,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.turns.asker_service import shared_context
 from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, parse_bound
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
-from fanion.insights.query import InsightQuery
+from fanion.insights.query import InsightQuery, with_scope
 from fanion.insights.questions.question_key import question_key
 from fanion.insights.retention.query import RetentionQuery
 from fanion.projects.model import Project
@@ -27,7 +27,6 @@ from fanion.projects.model import Project
 BEHIND_MAX = 50  # calculations in the background at once
 RESULTS_MAX = 1_000  # in one project; some kilobytes each
 
-_Query = TypeVar("_Query", bound=InsightQuery)
 _result = insight_results.c
 
 
@@ -98,17 +97,14 @@ def cache_key(project: Project, query: InsightQuery) -> str:
     return question_key(_with_usual_start(query), *week, within, rules)
 
 
-def _with_usual_start(query: _Query) -> _Query:
+def _with_usual_start(query: InsightQuery) -> InsightQuery:
     """Return a question without a start as one with the usual start, which asks for the same.
 
     Retention without a start begins as many intervals before its end.
     """
     if query.scope.since != LEFT_OUT or isinstance(query, RetentionQuery):
         return query
-    scope = replace(query.scope, since=parse_bound(FROM_DEFAULT, "date_from"))
-    # Every question is a dataclass, which a protocol cannot say.
-    usual: _Query = replace(query, scope=scope)  # type: ignore[type-var]
-    return usual
+    return with_scope(query, replace(query.scope, since=parse_bound(FROM_DEFAULT, "date_from")))
 
 
 _Key = tuple[int, str]  # project, question
