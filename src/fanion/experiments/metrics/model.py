@@ -3,6 +3,7 @@
 Source: experiments.md, sections 1c and 3.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
@@ -26,7 +27,7 @@ UNCAPPED: Final = Percentiles()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(ABC):
     """The parts that every metric has.
 
     Attributes:
@@ -43,14 +44,14 @@ class Metric:
     tolerance: float = 0.0
 
     @property
+    @abstractmethod
     def nodes(self) -> Sequence[Node]:
         """Return the events, which for a funnel are its steps."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def is_binary(self) -> bool:
         """Return whether a unit succeeds or not, in place of having a number."""
-        raise NotImplementedError
 
     @property
     def label(self) -> str:

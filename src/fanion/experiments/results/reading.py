@@ -97,8 +97,9 @@ def _plan(parameters: Mapping[str, Any]) -> Plan:
 
 
 def _positive(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and value > 0 else None  # type: ignore[operator, arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if value > 0 else None
 
 
 def _stats(experiment: Experiment, plan: Plan) -> StatsConfig:
