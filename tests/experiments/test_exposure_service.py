@@ -105,3 +105,60 @@ async def test_events_must_be_named(tenant: Tenant, names: str) -> None:
     )
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "events")
+
+
+CHECKOUT: Json = {"key": "page", "operator": "exact", "type": "event", "value": ["checkout"]}
+
+
+@pytest.mark.parametrize(
+    ("config", "event", "keys"),
+    [
+        ({"event": "$pageview", "properties": None}, "$pageview", ["$feature/button"]),
+        (
+            {"event": "$pageview", "properties": [CHECKOUT]},
+            "$pageview",
+            ["$feature/button", "page"],
+        ),
+        (
+            {"event": "$pageview", "properties": {"type": "AND", "values": [CHECKOUT]}},
+            "$pageview",
+            ["$feature/button", "page"],
+        ),
+        (
+            {"event": "$experiment_exposure", "properties": []},
+            "$feature_flag_called",
+            ["$feature_flag", "$feature_flag_response"],
+        ),
+    ],
+)
+async def test_the_cohort_has_the_conditions_of_the_criteria(
+    tenant: Tenant, config: Json, event: str, keys: list[str]
+) -> None:
+    made = await create(
+        tenant, start_date="2024-02-01", exposure_criteria={"exposure_config": config}
+    )
+
+    created = await tenant.api.post(
+        f"/experiments/{made['id']}/create_exposure_cohort_for_experiment/"
+    )
+
+    assert created.status_code == 201, created.text
+    [[performed]] = [
+        group["values"] for group in created.json()["cohort"]["filters"]["properties"]["values"]
+    ]
+    assert performed["key"] == event
+    assert [leaf["key"] for leaf in performed["event_filters"]] == keys
+
+
+async def test_a_cohort_has_no_alternatives(tenant: Tenant) -> None:
+    config = {"event": "$pageview", "properties": {"type": "OR", "values": [CHECKOUT, CHECKOUT]}}
+    made = await create(
+        tenant, start_date="2024-02-01", exposure_criteria={"exposure_config": config}
+    )
+
+    refused = await tenant.api.post(
+        f"/experiments/{made['id']}/create_exposure_cohort_for_experiment/"
+    )
+
+    detail = "A cohort cannot have exposure criteria with alternatives (OR)."
+    assert (refused.status_code, refused.json()) == invalid(detail, "exposure_criteria")

@@ -3,7 +3,7 @@
 Source: experiments.md sections 1d and 2a.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,12 +16,15 @@ from fanion.cohorts.store import create_cohort
 from fanion.cohorts.validation import check_created, created_values
 from fanion.errors import Invalid, NotFound
 from fanion.events.storage.store import EventStore
+from fanion.experiments.metrics.exposure import DEFAULT_EVENT, read_criteria
 from fanion.experiments.model import Experiment
 from fanion.experiments.service import lock_with_flag, write_experiment
 from fanion.experiments.store import ExperimentStore
 from fanion.flags.definitions.model import variant_shares
+from fanion.insights.parsing.conditions import sent_conditions
+from fanion.insights.parsing.fields import Fields
+from fanion.properties.filters import ConditionGroup, Node
 
-CALLED = "$feature_flag_called"
 LOOKBACK = timedelta(days=7)
 SECONDS_MAX = 20  # a request waits for it
 EVENTS_MAX = 100  # in one request
@@ -40,7 +43,7 @@ _CARRYING = """
 
 @dataclass(frozen=True, slots=True)
 class ExposureService:
-    """The cohorts of exposed persons, and questions about events that carry flags.
+    """Questions about the exposures of experiments.
 
     Attributes:
         cohorts_changed: Called with a project whose cohorts have changed.
@@ -103,14 +106,17 @@ def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
     """Return the criteria of the cohort of the persons exposed to an experiment.
 
     The event is that of the exposure criteria, which need not be the one that SDKs send.
+
+    Raises:
+        Invalid: The exposure criteria cannot be those of a cohort.
     """
     assert experiment.start_date is not None
-    criteria = experiment.exposure_criteria or {}
-    config: Mapping[str, Any] = criteria.get("exposure_config") or {}
-    event = config.get("event") or CALLED
-    filters = {} if experiment.flag is None else experiment.flag.definition.filters
-    variants = list(variant_shares(filters))
-    if event == CALLED:
+    criteria = read_criteria(experiment.exposure_criteria)
+    if _has_alternatives(criteria.conditions):
+        detail = "A cohort cannot have exposure criteria with alternatives (OR)."
+        raise Invalid(detail, attr="exposure_criteria")
+    variants = list(variant_shares({} if experiment.flag is None else _filters(experiment)))
+    if criteria.event is None:
         conditions = [
             _condition("$feature_flag", [experiment.feature_flag_key]),
             _condition("$feature_flag_response", variants),
@@ -120,12 +126,31 @@ def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
     performed = {
         "type": "behavioral",
         "value": "performed_event",
-        "key": event,
+        "key": criteria.event or DEFAULT_EVENT,
         "event_type": "events",
         "explicit_datetime": experiment.start_date.isoformat(),
-        "event_filters": [*conditions, *config.get("properties", ())],
+        "event_filters": [*conditions, *_own_conditions(experiment)],
     }
     return {"properties": {"type": "OR", "values": [{"type": "OR", "values": [performed]}]}}
+
+
+def _has_alternatives(node: Node | None) -> bool:
+    if not isinstance(node, ConditionGroup):
+        return False
+    is_choice = node.type == "OR" and len(node.children) > 1
+    return is_choice or any(map(_has_alternatives, node.children))
+
+
+def _own_conditions(experiment: Experiment) -> Iterator[Mapping[str, Any]]:
+    """Yield the conditions of the exposure criteria on the event."""
+    config = Fields(experiment.exposure_criteria or {}).inner("exposure_config")
+    if config is not None and (sent := config.raw("properties")):
+        yield from sent_conditions(sent)
+
+
+def _filters(experiment: Experiment) -> Mapping[str, Any]:
+    assert experiment.flag is not None
+    return experiment.flag.definition.filters
 
 
 def _condition(key: str, values: Sequence[str]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def parse_filter(raw: object, attr: str) -> Node | None:
         if number == LEAVES_MAX:
             raise Invalid(f"There are more than {LEAVES_MAX} filters.", attr=attr)
         _check_leaf(leaf, attr)
-    for condition in _conditions(raw):
+    for condition in sent_conditions(raw):
         if str(condition.get("type")) in COHORT_TYPES:
             _check_operator(condition.get("operator"), _COHORT_OPERATORS, attr)
     return _without_empty(tree)
@@ -80,14 +80,14 @@ def _check_operator(operator: object, known: Collection[str], attr: str) -> None
         raise Invalid(f'"{operator}" is not a known operator. Use one of: {allowed}.', attr=attr)
 
 
-def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the single conditions of a tree as they were sent."""
+def sent_conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the single conditions of a tree that `parse_filter` can read, as they were sent."""
     values = raw if isinstance(raw, list) else raw.get("values")
     if not isinstance(values, list):
         yield raw
         return
     for value in values:
-        yield from _conditions(value)
+        yield from sent_conditions(value)
 
 
 def _without_empty(node: Node) -> Node | None:
