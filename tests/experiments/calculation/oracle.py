@@ -15,11 +15,11 @@ from fanion.experiments.calculation.question import MetricQuestion, Window
 from fanion.experiments.metrics.model import (
     FunnelMetric,
     MeanMetric,
+    Percentiles,
     RatioMetric,
     RetentionMetric,
 )
 from fanion.experiments.metrics.nodes import Node
-from fanion.experiments.statistics.winsorizing import Percentiles
 from tests.support.histories import History, HistoryEvent
 
 Unit = Any

@@ -11,9 +11,8 @@ import pytest
 from fanion.experiments.calculation.question import ExposureQuestion, MetricQuestion, Window
 from fanion.experiments.calculation.sums_service import ExperimentCalculator
 from fanion.experiments.metrics.exposure import ExposureCriteria
-from fanion.experiments.metrics.model import FunnelMetric, MeanMetric, Metric
+from fanion.experiments.metrics.model import FunnelMetric, MeanMetric, Metric, Percentiles
 from fanion.experiments.metrics.nodes import Node
-from fanion.experiments.statistics.winsorizing import Percentiles
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.projects.model import Project
 from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent

@@ -15,11 +15,11 @@ from fanion.experiments.metrics.model import (
     FunnelMetric,
     MeanMetric,
     Metric,
+    Percentiles,
     RatioMetric,
     RetentionMetric,
 )
 from fanion.experiments.metrics.nodes import Node
-from fanion.experiments.statistics.winsorizing import Percentiles
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.projects.model import Project
 from tests.experiments.calculation.oracle import Oracle, Values, moment

@@ -10,12 +10,12 @@ from fanion.experiments.metrics.model import (
     FunnelMetric,
     MeanMetric,
     Metric,
+    Percentiles,
     RatioMetric,
     RetentionMetric,
 )
 from fanion.experiments.metrics.nodes import Node
 from fanion.experiments.metrics.reading import METRICS_MAX, read_metric, read_metrics
-from fanion.experiments.statistics.winsorizing import Percentiles
 from fanion.properties.filters import ConditionGroup, Property
 
 Json = Mapping[str, Any]

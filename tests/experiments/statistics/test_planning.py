@@ -8,7 +8,6 @@ from fanion.experiments.statistics.planning import (
     days_needed,
     detectable_effect,
     detection_multiplier,
-    units_per_variant,
     units_together,
 )
 
@@ -18,12 +17,6 @@ ALWAYS = detection_multiplier(0.05, 0.8)
 def test_the_multiplier_is_that_of_the_planned_end() -> None:
     assert pytest.approx(3.0352 + 0.8416, abs=1e-4) == ALWAYS
     assert detection_multiplier(0.025, 0.8) > ALWAYS
-
-
-def test_an_even_split_is_an_uneven_one_of_equal_shares() -> None:
-    each = units_per_variant(0.05, 0.0475, 0.1, ALWAYS)
-
-    assert units_together(0.05, 0.0475, 0.1, ALWAYS, [0.5, 0.5]) == pytest.approx(2 * each, abs=2)
 
 
 def test_a_small_arm_costs_more_and_the_smallest_decides() -> None:

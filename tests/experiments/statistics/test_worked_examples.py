@@ -1,11 +1,12 @@
 """The worked examples of the reference for comparisons, guardrails, splits and plans.
 
-Those that need events, 16 and 18, are also tested where values of units are calculated.
+Those that need events, 16 and 18, are tested where values of units are calculated.
 
 Source: experiments.md, section 3, "Worked examples".
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 import pytest
 
@@ -16,9 +17,10 @@ from fanion.experiments.statistics.comparison import (
     compare_formulas,
     failures_of,
 )
+from fanion.experiments.statistics.distributions import normal_quantile
 from fanion.experiments.statistics.fixed import welch_degrees
 from fanion.experiments.statistics.guardrails import check_harm, harm_of, in_strata
-from fanion.experiments.statistics.planning import detection_multiplier, units_per_variant
+from fanion.experiments.statistics.planning import detection_multiplier, units_together
 from fanion.experiments.statistics.samples import (
     BeforeAndAfter,
     BinarySample,
@@ -29,7 +31,6 @@ from fanion.experiments.statistics.samples import (
 )
 from fanion.experiments.statistics.sequential import OneSidedTest, SequentialTest
 from fanion.experiments.statistics.split_check import check_split
-from fanion.experiments.statistics.winsorizing import Percentiles, bounds_of
 
 DIGITS = 6
 ALWAYS, FIXED, BAYESIAN = Method(), Method("fixed"), Method("bayesian")
@@ -296,25 +297,13 @@ def test_example_14_is_the_split(
 def test_example_15_is_a_plan(
     mean: float, variance: float, effect: float, always: int, once: int
 ) -> None:
+    one_look = normal_quantile(0.975) + normal_quantile(0.8)
     needed = [
-        units_per_variant(mean, variance, effect, detection_multiplier(0.05, 0.8, looks_once=one))
-        for one in (False, True)
+        units_together(mean, variance, effect, multiplier, [0.5, 0.5])
+        for multiplier in (detection_multiplier(0.05, 0.8), one_look)
     ]
 
-    assert needed == [always, once]
-
-
-def test_example_16_caps_by_all_arms_together() -> None:
-    control, test = [0.0] * 5 + [1, 2, 3, 4, 100], [0.0] * 5 + [1, 2, 3, 5, 6]
-
-    nine, last = (bounds_of(control + test, Percentiles(upper=share)) for share in (0.9, 0.95))
-    capped = of([nine.limit(value) for value in control])
-    unchanged = of([nine.limit(value) for value in test])
-
-    assert (nine.high, last.high) == (6, 100)
-    assert (of(control).sum, of(control).sum_squares) == (110, 10_030)
-    assert (capped.sum, capped.sum_squares) == (16, 66)
-    assert (unchanged.sum, unchanged.sum_squares) == (17, 75)
+    assert [ceil(together / 2) for together in needed] == [always, once]
 
 
 def test_example_17_keeps_the_steps_of_a_ramp_apart() -> None:

@@ -51,10 +51,6 @@ class Window:
         """Return the last instant at which a unit can be exposed."""
         return now if self.ended_at is None else min(self.ended_at, now)
 
-    @property
-    def has_earlier_phases(self) -> bool:
-        return self.phase_at > self.started_at
-
 
 @dataclass(frozen=True, slots=True)
 class _Question:

@@ -13,10 +13,10 @@ from fanion.experiments.metrics.model import (
     FunnelMetric,
     MeanMetric,
     Metric,
+    Percentiles,
     RatioMetric,
     RetentionMetric,
 )
-from fanion.experiments.statistics.winsorizing import Percentiles
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 
 _SUMS = """

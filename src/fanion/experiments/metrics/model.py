@@ -10,7 +10,6 @@ from typing import ClassVar, Final, Literal
 
 from fanion.experiments.metrics.nodes import Node
 from fanion.experiments.statistics.guardrails import Goal
-from fanion.experiments.statistics.winsorizing import Percentiles
 
 MetricType = Literal["mean", "funnel", "ratio", "retention"]
 WindowUnit = Literal["second", "minute", "hour", "day", "week", "month"]
@@ -23,6 +22,26 @@ UNIT_SECONDS: Final[dict[WindowUnit, int]] = {
     "week": 7 * 86_400,
     "month": 30 * 86_400,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """The shares of the sorted values of all units at which bounds of values lie (winsorizing).
+
+    Attributes:
+        lower: None for no bound, as `upper`.
+        ignores_zeros: Whether the upper bound is that of the values other than 0.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    ignores_zeros: bool = False
+
+    @property
+    def are_given(self) -> bool:
+        return self.lower is not None or self.upper is not None
+
+
 UNCAPPED: Final = Percentiles()
 
 

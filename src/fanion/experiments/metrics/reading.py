@@ -14,6 +14,7 @@ from fanion.experiments.metrics.model import (
     FunnelMetric,
     MeanMetric,
     Metric,
+    Percentiles,
     RatioMetric,
     RetentionMetric,
     WindowUnit,
@@ -25,7 +26,6 @@ from fanion.experiments.metrics.nodes import (
     read_node,
     required_node,
 )
-from fanion.experiments.statistics.winsorizing import Percentiles
 from fanion.insights.parsing.fields import Fields
 from fanion.rest.unknown_fields import no_choice, require_known
 

@@ -1,4 +1,4 @@
-"""How many units an experiment needs, and what it can find.
+"""The number of units that an experiment needs, and the effects that it can find.
 
 Source: experiments.md, section 4h.
 """
@@ -10,54 +10,44 @@ from typing import Final
 from fanion.experiments.statistics.distributions import normal_quantile
 from fanion.experiments.statistics.sequential import SequentialTest
 
-POWER_DEFAULT: Final = 0.8
 DAYS_MIN: Final = 7
 
 
-def detection_multiplier(alpha: float, power: float, *, looks_once: bool = False) -> float:
-    """Return how many standard errors large an effect must be to be found with this power.
+def detection_multiplier(alpha: float, power: float) -> float:
+    """Return the size, in standard errors, of an effect that is found with this power.
 
     Args:
         alpha: For one comparison.
-        looks_once: Whether a fixed test is used, at the end only.
     """
     # The planned number of units is the tuning, so both are 1 here.
-    always = SequentialTest(alpha, 1).multiplier(1)
-    reach = normal_quantile(1 - alpha / 2) if looks_once else always
-    return reach + normal_quantile(power)
-
-
-def units_per_variant(mean: float, variance: float, effect: float, multiplier: float) -> int:
-    """Return the units that each of two equal arms needs.
-
-    Args:
-        effect: The least relative change of the mean to find, such as 0.1.
-        multiplier: Of `detection_multiplier`.
-    """
-    return ceil(multiplier**2 * 2 * variance / (effect * mean) ** 2)
+    return SequentialTest(alpha, 1).multiplier(1) + normal_quantile(power)
 
 
 def units_together(
     mean: float, variance: float, effect: float, multiplier: float, shares: Sequence[float]
 ) -> int:
-    """Return the units that all arms of an uneven split need together.
+    """Return the units that all arms need together.
 
     Args:
+        effect: The least relative change of the mean to find, such as 0.1.
+        multiplier: The result of `detection_multiplier`.
         shares: The share of control, then those of the test variants; the smallest decides.
     """
-    smallest = min(shares[1:])
-    of_arms = 1 / shares[0] + 1 / smallest
-    return ceil(multiplier**2 * variance * of_arms / (effect * mean) ** 2)
+    return ceil(multiplier**2 * variance * _arms_factor(shares) / (effect * mean) ** 2)
 
 
 def detectable_effect(
     mean: float, variance: float, multiplier: float, units: float, shares: Sequence[float]
 ) -> float:
-    """Return the least relative change that so many units find, of all arms together."""
-    of_arms = 1 / shares[0] + 1 / min(shares[1:])
-    return multiplier * sqrt(variance * of_arms / units) / abs(mean)
+    """Return the least relative change that this number of units, of all arms, can find."""
+    return multiplier * sqrt(variance * _arms_factor(shares) / units) / abs(mean)
+
+
+def _arms_factor(shares: Sequence[float]) -> float:
+    """Return the factor by which a split increases the variance of a difference."""
+    return 1 / shares[0] + 1 / min(shares[1:])
 
 
 def days_needed(units: int, daily: float) -> int:
-    """Return the days until so many units were exposed, of which `daily` are each day."""
+    """Return the days until this number of units is exposed, with `daily` units each day."""
     return max(ceil(units / daily), DAYS_MIN)

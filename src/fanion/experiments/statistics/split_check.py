@@ -35,10 +35,6 @@ class SplitCheck:
     def is_mismatch(self) -> bool:
         return self.p_value is not None and self.p_value < MISMATCH_BELOW
 
-    @property
-    def forbids_verdict(self) -> bool:
-        return self.is_mismatch and not self.is_small
-
 
 def check_split(counts: Mapping[str, int], percentages: Mapping[str, float]) -> SplitCheck:
     """Compare the units of each arm with the share that its percentage promises.
