@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final, Literal
 
-from fanion.experiments.statistics.distributions import student_t_quantile, student_t_two_sided
-from fanion.experiments.statistics.fixed import (
-    chance_to_win,
-    credible_reach,
-    lift_error,
-    welch_degrees,
+from fanion.experiments.statistics.distributions import (
+    normal_cdf,
+    normal_quantile,
+    student_t_quantile,
+    student_t_two_sided,
 )
+from fanion.experiments.statistics.fixed import lift_error, welch_degrees
 from fanion.experiments.statistics.intervals import (
     Interval,
     around,
@@ -134,14 +134,11 @@ def _sequential(control: Sample, test: Sample, method: Method, error: float) -> 
 def _fixed(control: Sample, test: Sample, method: Method, error: float) -> Comparison:
     degrees = welch_degrees(control, test)
     reach = student_t_quantile(1 - method.alpha / 2, degrees)
-    difference = test.mean - control.mean
-    lift, own_error = _lift(control, test)
-    is_relative = method.is_relative and bool(own_error)
-    tested = _ratio(lift, own_error) if is_relative else difference / error
+    tested = _tested(control, test, method, error)
     p_value = student_t_two_sided(tested, degrees)
     return Comparison(
-        around(difference, reach * error),
-        _lift_around(lift, own_error and reach * own_error),
+        around(test.mean - control.mean, reach * error),
+        _lift(control, test, reach),
         tested,
         p_value,
         is_significant=p_value < method.alpha,
@@ -149,30 +146,30 @@ def _fixed(control: Sample, test: Sample, method: Method, error: float) -> Compa
 
 
 def _bayesian(control: Sample, test: Sample, method: Method, error: float) -> Comparison:
-    difference = test.mean - control.mean
-    lift, own_error = _lift(control, test)
-    is_relative = method.is_relative and bool(own_error)
-    tested = _ratio(lift, own_error) if is_relative else difference / error
-    chance = chance_to_win(tested, 1.0)
+    reach = normal_quantile((1 + method.level) / 2)
+    tested = _tested(control, test, method, error)
+    # The probability that the test's mean is greater, with a flat prior.
+    chance = normal_cdf(tested)
     return Comparison(
-        around(difference, credible_reach(method.level, error)),
-        _lift_around(lift, own_error and credible_reach(method.level, own_error)),
+        around(test.mean - control.mean, reach * error),
+        _lift(control, test, reach),
         tested,
         chance_to_win=chance,
         is_significant=chance > method.level or chance < 1 - method.level,
     )
 
 
-def _lift(control: Sample, test: Sample) -> tuple[float | None, float | None]:
-    """Return the lift with its standard error, None where there is none or it is 0."""
+def _tested(control: Sample, test: Sample, method: Method, error: float) -> float:
+    """Return the lift in standard errors, or the difference where the lift is not tested."""
+    lift = lift_estimate(control, test) if method.is_relative else None
+    own_error = 0.0 if lift is None else lift_error(control, test)
+    if lift is None or own_error == 0:
+        return (test.mean - control.mean) / error
+    return lift / own_error
+
+
+def _lift(control: Sample, test: Sample, reach: float) -> Interval:
+    """Return the lift with an interval that reaches that many standard errors to each side."""
     lift = lift_estimate(control, test)
-    return lift, None if lift is None else lift_error(control, test) or None
-
-
-def _ratio(estimate: float | None, error: float | None) -> float:
-    assert estimate is not None and error is not None
-    return estimate / error
-
-
-def _lift_around(lift: float | None, reach: float | None) -> Interval:
-    return Interval(lift) if lift is None or reach is None else around(lift, reach)
+    own_error = 0.0 if lift is None else lift_error(control, test)
+    return Interval(lift) if lift is None or own_error == 0 else around(lift, reach * own_error)

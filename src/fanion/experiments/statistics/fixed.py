@@ -1,11 +1,10 @@
-"""Tests that hold for one look only, with the numbers that PostHog answers.
+"""Formulas of the tests that hold for one look only, with the numbers that PostHog answers.
 
 Source: experiments.md, section 4c, rows "ph"; PostHog's tests.
 """
 
 from math import sqrt
 
-from fanion.experiments.statistics.distributions import normal_cdf, normal_quantile
 from fanion.experiments.statistics.samples import Sample, squared_error
 
 
@@ -20,13 +19,3 @@ def welch_degrees(control: Sample, test: Sample) -> float:
     of_control, of_test = squared_error(control), squared_error(test)
     parts = of_control**2 / (control.number - 1) + of_test**2 / (test.number - 1)
     return (of_control + of_test) ** 2 / parts
-
-
-def chance_to_win(estimate: float, error: float) -> float:
-    """Return the probability that the test's mean is greater, with a flat prior."""
-    return normal_cdf(estimate / error)
-
-
-def credible_reach(level: float, error: float) -> float:
-    """Return how far the credible interval of a level reaches to each side."""
-    return normal_quantile((1 + level) / 2) * error
