@@ -121,6 +121,11 @@ class MetricQuestion(_Question):
         return tuple(node.entity for node in self.metric.nodes)
 
     @property
+    def events(self) -> tuple[str, ...]:
+        """Return the names of the events that are measured."""
+        return tuple(entity.event for entity in self.measured if entity.event is not None)
+
+    @property
     def is_adjusted(self) -> bool:
         return self.lookback_days is not None and self.metric.can_be_adjusted
 

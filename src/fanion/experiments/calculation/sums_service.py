@@ -28,6 +28,7 @@ from fanion.insights.calculation.service import Analysis, Calculation
 from fanion.insights.dates.intervals import Intervals, cut_into_intervals
 from fanion.insights.query import InsightQuery
 from fanion.projects.model import Project
+from fanion.properties.bindings import micros
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ARMS: Final = {MULTIPLE: "multiple", HELD_OUT: "holdout", EARLIER: "earlier"}
@@ -112,7 +113,7 @@ def _exposures(
     question: ExposureQuestion, days: Intervals, rows: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
     keys = question.window.variants
-    places = {_micros(start): number for number, start in enumerate(days.starts)}
+    places = {micros(start): number for number, start in enumerate(days.starts)}
     counts = {key: [0] * len(days.starts) for key in keys}
     others = dict.fromkeys(_NO_ARMS.values(), 0)
     times: list[int] = []
@@ -131,9 +132,5 @@ def _exposures(
     }
 
 
-def _micros(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def _moment(micros: int) -> str:
-    return (_EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
+def _moment(microseconds: int) -> str:
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")

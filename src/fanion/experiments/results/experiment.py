@@ -3,7 +3,7 @@
 Source: experiments.md, sections 1a, 2e and 4d.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
@@ -126,6 +126,11 @@ class MeasuredExperiment:
 
     def exposures(self, phase: int) -> ExposureQuestion:
         return ExposureQuestion(self.window(phase))
+
+    def questions(self, phase: int) -> Sequence[MetricQuestion | None]:
+        """Return the question of each metric, None for one that cannot be calculated."""
+        metrics = (measured.metric for measured in self.metrics)
+        return [None if metric is None else self.question(metric, phase) for metric in metrics]
 
     def question(self, metric: Metric, phase: int) -> MetricQuestion:
         days, matured = self.stats.lookback_days, self.only_matured

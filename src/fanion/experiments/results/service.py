@@ -3,15 +3,16 @@
 Source: experiments.md, section 6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.experiments.calculation.question import ExperimentQuestion, MetricQuestion
 from fanion.experiments.metrics.model import Metric
-from fanion.experiments.results.evaluation import evaluate, metric_body, rules_of
+from fanion.experiments.results.evaluation import Rules, evaluate, metric_body, rules_of
 from fanion.experiments.results.experiment import MeasuredExperiment, MeasuredMetric, Role
 from fanion.experiments.results.exposures import exposures_body, no_exposures
 from fanion.experiments.results.progress import days_between, planned_body
@@ -23,8 +24,8 @@ from fanion.experiments.results.schemas import (
     ResultsBody,
 )
 from fanion.experiments.results.verdicts import Evidence, verdict_of
-from fanion.insights.model import CachedResult
-from fanion.insights.questions.names_store import unknown_names
+from fanion.insights.model import NO_RESULT, CachedResult
+from fanion.insights.questions.names_store import unknown_events
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.projects.model import Project
 
@@ -63,44 +64,41 @@ class ExperimentResults:
         if not experiment.phases:
             return _of_draft(experiment)
         phase = phase_of(experiment, phase)
-        exposed = await self.answer(project, experiment.exposures(phase), now, refresh)
+        about_exposures, questions = experiment.exposures(phase), experiment.questions(phase)
+        kept, *kept_sums = await self._kept(project, [about_exposures, *questions], now, refresh)
+        exposed = await self._known(project, about_exposures, kept, now)
         exposures = exposures_body(experiment, exposed.results, phase)
+        unknown = await self._unknown_events(project, questions)
         metrics, times = [], [exposed.calculated_at]
-        for measured in experiment.metrics:
-            body, calculated_at = await self._metric(
-                project, experiment, measured, phase, now, refresh
-            )
+        for measured, question, sums in zip(experiment.metrics, questions, kept_sums, strict=True):
+            rules = rules_of(experiment, measured.role, phase)
+            body, time = await self._metric(project, measured, question, sums, rules, now)
+            if question is not None and body.error is None:
+                _add_unknown(body, [event for event in question.events if event in unknown])
             metrics.append(body)
-            times.append(calculated_at)
+            times.append(time)
         as_of = min(time for time in times if time is not None)
         return _results(experiment, exposures, metrics, phase, as_of)
 
     async def _metric(
         self,
         project: Project,
-        experiment: MeasuredExperiment,
         measured: MeasuredMetric,
-        phase: int,
+        question: MetricQuestion | None,
+        kept: CachedResult,
+        rules: Rules,
         now: datetime,
-        refresh: bool,
     ) -> tuple[MetricBody, datetime | None]:
-        metric = measured.metric
-        if metric is None:
+        """Return the results of a metric and the time of its numbers."""
+        if question is None:
             return metric_body(measured), None
-        question = experiment.question(metric, phase)
         try:
-            known = await self.answer(project, question, now, refresh)
+            known = await self._known(project, question, kept, now)
         except Invalid as error:
             failed = metric_body(measured)
             failed.error = error.detail
             return failed, None
-        rules = rules_of(experiment, measured.role, phase)
-        body = evaluate(measured, metric, known.results, rules)
-        unknown = await self.unknown_events(project, question)
-        if unknown:
-            body.unknown_event = list(unknown)
-            body.problems = [*body.problems, "unknown_event"]
-        return body, known.calculated_at
+        return evaluate(measured, question.metric, known.results, rules), known.calculated_at
 
     async def metric_results(
         self,
@@ -128,18 +126,41 @@ class ExperimentResults:
         self, project: Project, question: ExperimentQuestion, now: datetime, refresh: bool
     ) -> CachedResult:
         """Return the kept answer to a question, and a new one if there is none or by `refresh`."""
-        if refresh:
-            return await self.answers.calculate(project, question, now)
-        [known] = await self.answers.cached_and_renewed(project, [question], now)
-        if known.calculated_at is not None:
-            return known
-        return await self.answers.get_or_calculate(project, question, now)
+        [kept] = await self._kept(project, [question], now, refresh)
+        return await self._known(project, question, kept, now)
 
-    async def unknown_events(self, project: Project, question: MetricQuestion) -> Sequence[str]:
-        """Return the events of a metric that never came."""
-        named = {entity.event for entity in question.measured}
-        unknown = await unknown_names(self.records, project.id, question)
-        return [event for event in unknown.get("unknown_event", ()) if event in named]
+    async def _kept(
+        self,
+        project: Project,
+        questions: Sequence[ExperimentQuestion | None],
+        now: datetime,
+        refresh: bool,
+    ) -> Sequence[CachedResult]:
+        """Return the kept answer to each question, NO_RESULT where there is none."""
+        if refresh:
+            return [NO_RESULT] * len(questions)
+        return await self.answers.cached_and_renewed(project, questions, now)
+
+    async def _known(
+        self, project: Project, question: ExperimentQuestion, kept: CachedResult, now: datetime
+    ) -> CachedResult:
+        if kept.calculated_at is not None:
+            return kept
+        return await self.answers.calculate(project, question, now)
+
+    async def _unknown_events(
+        self, project: Project, questions: Sequence[MetricQuestion | None]
+    ) -> Collection[str]:
+        """Return the events of metrics that the project never received."""
+        named = (question.events for question in questions if question is not None)
+        names = dict.fromkeys(chain.from_iterable(named))
+        return set(await unknown_events(self.records, project.id, names))
+
+
+def _add_unknown(body: MetricBody, events: Sequence[str]) -> None:
+    if events:
+        body.unknown_event = list(dict.fromkeys(events))
+        body.problems = [*body.problems, "unknown_event"]
 
 
 def phase_of(experiment: MeasuredExperiment, phase: int | None) -> int:

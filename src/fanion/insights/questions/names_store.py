@@ -39,7 +39,7 @@ async def unknown_names(
         RecordsUnavailable: The records store does not answer.
     """
     by_code = {
-        "unknown_event": await _unknown_events(records, project_id, _events(query)),
+        "unknown_event": await unknown_events(records, project_id, _events(query)),
         "unknown_property": await _unknown_properties(records, project_id, _properties(query)),
     }
     return {code: names for code, names in by_code.items() if names}
@@ -75,7 +75,7 @@ def _aggregated(entity: Entity) -> Iterator[str]:
         yield name
 
 
-async def _unknown_events(
+async def unknown_events(
     records: Records, project_id: int, names: Collection[str]
 ) -> Sequence[str]:
     """Return the names without a definition; events outlive a definition that was deleted."""
