@@ -1,4 +1,4 @@
-"""The statements of exposures: who saw which variant when, and calls that exposed nobody.
+"""The statements of exposures: units by variant and day, and calls without a variant.
 
 Source: experiments.md, sections 2 and 6.
 """
@@ -13,7 +13,7 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.properties.bindings import micros
 
-# What becomes of units without an arm.
+# The places of units without an arm.
 HELD_OUT: Final = -1
 EARLIER: Final = -2
 

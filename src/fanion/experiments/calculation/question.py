@@ -1,4 +1,4 @@
-"""Questions to the event store about an experiment: who was exposed, and what they did.
+"""Questions to the event store about an experiment: its exposures, and sums of its metrics.
 
 Source: experiments.md, sections 2, 3 and 7.
 """
@@ -28,7 +28,7 @@ class Window:
     """The flag of an experiment and the time of one of its phases.
 
     Attributes:
-        variants: The keys of the flag's variants. Other answers of the flag expose nobody.
+        variants: The keys of the flag's variants. Other answers of the flag are no exposures.
         started_at: The start of the experiment; units exposed before the phase are left out.
         phase_at: The start of the phase.
         ended_at: None while it goes on.
@@ -99,12 +99,12 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class ExposureQuestion(_Question):
-    """How many units saw each variant, by the day of their first exposure."""
+    """The question how many units saw each variant, by the day of their first exposure."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricQuestion(_Question):
-    """The sums of what the units of each variant did.
+    """The question for the sums of a metric by variant.
 
     Attributes:
         lookback_days: The days before the first exposure that are compared with those after

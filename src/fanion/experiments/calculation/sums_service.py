@@ -1,7 +1,7 @@
 """Questions about an experiment, calculated in the event store.
 
-The answers are sums by variant, which are kept like results of insights; what they say is
-calculated from them whenever they are shown.
+The answers are sums by variant, which are cached like results of insights; the statistics are
+calculated from them for each request.
 
 Source: experiments.md, sections 2, 3 and 7.
 """

@@ -1,7 +1,7 @@
-"""The units of an experiment: whoever was exposed, with the variant and what they did.
+"""The units of an experiment: persons or groups that were exposed, with their variant and events.
 
 Exposures and the events of a metric are read together and collected by unit, so there is one pass
-over `events` and no join of one with the other. They are grouped by the stored person first, so
+over `events` and no join of exposures with events. They are grouped by the stored person first, so
 that the join with merged persons reads persons, not events.
 
 Times are microseconds since the start of the range that is read plus one, so that 0 is never a
@@ -27,7 +27,7 @@ _NOT_EXPOSED: Final = 0
 _HELD_OUT: Final = 254
 _WITHOUT_VARIANT: Final = 255
 HOLDOUT_PREFIX: Final = "holdout-"
-# Events of one unit; a unit with more counts with these, and the answer says so.
+# The most events that are read of one unit; the answer says if a unit has more.
 UNIT_EVENTS_MAX: Final = 10_000
 
 _ROWS = """
@@ -186,7 +186,7 @@ class UnitsSql:
         return f"transform({value}, {bind.texts(keys)}, {numbers}, toUInt8({other}))"
 
     def is_without_variant(self) -> str:
-        """Return the condition that a row is a call of the flag which exposes nobody."""
+        """Return the condition that a row is a call of the flag without a variant."""
         return f"{self.is_call()} AND {self._arm()} = {_WITHOUT_VARIANT}"
 
     @property
@@ -221,7 +221,7 @@ class UnitsSql:
 
     @property
     def several(self) -> str:
-        """Return the condition that a unit saw several variants and belongs to none of them."""
+        """Return the condition that a unit saw several variants, so that it has no arm."""
         keeps_first = self.window.criteria.multiple_variants == "first_seen"
         return "0" if keeps_first else "length(seen) > 1"
 

@@ -1,4 +1,4 @@
-"""The value of each unit for each kind of metric, and which events it needs.
+"""The value of each unit for each kind of metric, and the events that it needs.
 
 Source: experiments.md, section 3.
 """

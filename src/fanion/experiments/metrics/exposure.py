@@ -1,4 +1,4 @@
-"""Whom an experiment counts: which event exposes a unit to a variant, and what else must hold.
+"""The exposure criteria of an experiment: the event that exposes a unit, and its conditions.
 
 Source: experiments.md, section 2.
 """
@@ -32,10 +32,10 @@ class ExposureCriteria:
     """The exposure of an experiment.
 
     Attributes:
-        event: None for the call of the flag, whose answer is the variant. Of another event,
-            `$feature/<key>` is.
-        conditions: What the properties of that event must fulfil.
-        multiple_variants: What becomes of units that saw several variants.
+        event: None for the call of the flag, whose answer is the variant. Other events have the
+            variant in `$feature/<key>`.
+        conditions: The conditions on the event.
+        multiple_variants: The handling of units that saw several variants.
     """
 
     filter_test_accounts: bool = False
@@ -57,7 +57,7 @@ def read_criteria(raw: object, attr: str = "exposure_criteria") -> ExposureCrite
     """Read the criteria of an experiment.
 
     Args:
-        raw: Decoded JSON; None for those of PostHog without any.
+        raw: Decoded JSON; None for the criteria that PostHog uses without any.
 
     Raises:
         Invalid: A value cannot be read, is unknown or cannot be calculated.

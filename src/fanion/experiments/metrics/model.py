@@ -1,4 +1,4 @@
-"""The metrics of an experiment: what is measured of each unit after its first exposure.
+"""The metrics of an experiment, each measured for every unit after its first exposure.
 
 Source: experiments.md, sections 1c and 3.
 """
@@ -47,12 +47,12 @@ UNCAPPED: Final = Percentiles()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(ABC):
-    """The parts that every metric has.
+    """The fields that every metric has.
 
     Attributes:
         window_s: The seconds after the first exposure in which events count; None to the end of
             the experiment.
-        tolerance: Of a guardrail, the share of control's mean that may be lost.
+        tolerance: The share of control's mean that may be lost, for a guardrail.
     """
 
     metric_type: ClassVar[MetricType]
@@ -70,7 +70,7 @@ class Metric(ABC):
     @property
     @abstractmethod
     def is_binary(self) -> bool:
-        """Return whether a unit succeeds or not, in place of having a number."""
+        """Return whether the value of a unit is success or failure, not a number."""
 
     @property
     def label(self) -> str:
@@ -84,10 +84,10 @@ class Metric(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanMetric(Metric):
-    """A number of each unit, of which variants have means.
+    """The mean of a number that each unit has.
 
     Attributes:
-        threshold: From which number on a unit succeeds, where only that is counted.
+        threshold: The number from which a unit succeeds, if only successes are counted.
     """
 
     metric_type: ClassVar[MetricType] = "mean"
@@ -154,8 +154,8 @@ class RetentionMetric(Metric):
 
     Attributes:
         retention_start: The first time after the start at which coming back counts, in `unit`.
-        retention_end: The last one, which is included.
-        is_of_last_start: Whether the last start counts, in place of the first.
+        retention_end: The last time at which it counts, included.
+        is_of_last_start: Whether the last start counts instead of the first.
     """
 
     metric_type: ClassVar[MetricType] = "retention"

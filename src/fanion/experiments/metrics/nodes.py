@@ -1,4 +1,4 @@
-"""The events of a metric, with what is counted of them.
+"""The events of a metric, and the math by which they are counted.
 
 Source: experiments.md, section 1c.
 """
@@ -19,13 +19,12 @@ from fanion.rest.unknown_fields import no_choice, require_known
 Math = Literal["total", "sum", "avg", "min", "max", "unique_session", "dau", "unique_group"]
 MATHS: Final[tuple[Math, ...]] = get_args(Math)
 PROPERTY_MATHS: Final = frozenset({"sum", "avg", "min", "max"})
-# How a series of the two older kinds is called too.
 _KINDS: Final = frozenset({"EventsNode"})
 _REFUSED_KINDS: Final = {
     "ActionsNode": "There are no actions. Use an EventsNode.",
     "ExperimentDataWarehouseNode": "There is no data warehouse. Use an EventsNode.",
 }
-# Of PostHog's API in any version.
+# The fields of an event in PostHog's API of any version.
 KNOWN: Final = frozenset(
     {
         *("kind", "event", "name", "custom_name", "properties", "fixedProperties", "math"),
@@ -39,11 +38,11 @@ EVENT_CHARS_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Events, and what is counted of them for one unit.
+    """Events, and the math by which they are counted for one unit.
 
     Attributes:
         event: None for any event.
-        conditions: What their properties must fulfil.
+        conditions: The conditions on their properties.
     """
 
     event: str | None
@@ -142,7 +141,7 @@ def fields_of(raw: object, at: str) -> Fields:
     """Return a reader of a JSON object.
 
     Raises:
-        Invalid: The value is no object.
+        Invalid: The value is not an object.
     """
     if not isinstance(raw, Mapping):
         raise Invalid("Must be a JSON object.", attr=at or None)

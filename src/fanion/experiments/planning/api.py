@@ -26,8 +26,8 @@ class ExperimentPlansApi(Controller):
     ) -> PlanBody:
         """Return how long an experiment has to run to find a change.
 
-        The numbers are those of the last 14 days. They hold for the default method, which may be
-        looked at every day.
+        The numbers are those of the last 14 days. They hold for the default method, whose
+        results can be looked at every day.
         """
         now = request.app.state.now()
         return await request.unless_client_left(plans.plan(request.project, data, now))

@@ -31,17 +31,17 @@ ALPHA: Final = 0.05
 EVERYBODY: Final = "everybody"
 
 
-def shares_of(asked: NewPlan) -> Sequence[float]:
+def shares_of(new_plan: NewPlan) -> Sequence[float]:
     """Return the share of each variant, of the baseline first.
 
     Raises:
         Invalid: There is another number of shares than of variants, or they are not 100 together.
     """
-    sent = asked.rollout_percentages
+    sent = new_plan.rollout_percentages
     if sent is None:
-        return [1 / asked.variants] * asked.variants
-    if len(sent) != asked.variants:
-        detail = f"There are {len(sent)} shares for {asked.variants} variants."
+        return [1 / new_plan.variants] * new_plan.variants
+    if len(sent) != new_plan.variants:
+        detail = f"There are {len(sent)} shares for {new_plan.variants} variants."
         raise Invalid(detail, attr="rollout_percentages")
     if abs(sum(sent) - 100) > 0.5:
         detail = f"The shares are {sum(sent):g} % together. They must be 100 %."
@@ -50,7 +50,10 @@ def shares_of(asked: NewPlan) -> Sequence[float]:
 
 
 def plan_of(
-    asked: NewPlan, metric: Metric, sums: Mapping[str, Mapping[str, Any]], shares: Sequence[float]
+    new_plan: NewPlan,
+    metric: Metric,
+    sums: Mapping[str, Mapping[str, Any]],
+    shares: Sequence[float],
 ) -> PlanBody:
     """Return the plan from the sums of all units of the last DAYS."""
     try:
@@ -63,7 +66,7 @@ def plan_of(
         return _unknown("no_data")
     if sample.variance == 0:
         return _unknown("no_variance")
-    return _known(asked, sample, exposed, shares)
+    return _known(new_plan, sample, exposed, shares)
 
 
 def _unknown(problem: str) -> PlanBody:
@@ -80,19 +83,19 @@ def _unknown(problem: str) -> PlanBody:
     )
 
 
-def _known(asked: NewPlan, sample: Sample, exposed: int, shares: Sequence[float]) -> PlanBody:
+def _known(new_plan: NewPlan, sample: Sample, exposed: int, shares: Sequence[float]) -> PlanBody:
     """Return the plan of a sample with a mean.
 
     Args:
         exposed: The units of the last days; of retention only some of them start.
     """
     mean, variance = abs(sample.mean), sample.variance
-    multiplier = detection_multiplier(ALPHA / (asked.variants - 1), asked.power)
-    effect = asked.minimum_detectable_effect / 100
+    multiplier = detection_multiplier(ALPHA / (new_plan.variants - 1), new_plan.power)
+    effect = new_plan.minimum_detectable_effect / 100
     needed = units_together(mean, variance, effect, multiplier, shares)
-    per_variant = ceil(needed / asked.variants)
-    if asked.rollout_percentages is None:
-        needed = per_variant * asked.variants
+    per_variant = ceil(needed / new_plan.variants)
+    if new_plan.rollout_percentages is None:
+        needed = per_variant * new_plan.variants
     daily, started = exposed / DAYS, sample.number / exposed
     return PlanBody(
         daily_exposures=round(daily, 2),

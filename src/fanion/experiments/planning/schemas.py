@@ -1,4 +1,4 @@
-"""A plan of an experiment: what is asked, and what is answered.
+"""The request for a plan of an experiment, and its answer.
 
 Source: experiments.md, section 4h.
 """
@@ -13,13 +13,13 @@ VARIANTS_MAX = 20
 Percent = Annotated[float, Meta(gt=0, le=100)]
 EventName = Annotated[
     str,
-    Meta(max_length=200, description="Who would be exposed: units with this event, or any."),
+    Meta(max_length=200, description="The event of the exposure; any event by default."),
 ]
 Shares = Annotated[
     list[Percent],
     Meta(
         max_length=VARIANTS_MAX,
-        description="The share of each variant, first of the baseline; equal by default.",
+        description="The share of each variant, the baseline first; equal by default.",
     ),
 ]
 GroupType = Annotated[
@@ -34,10 +34,11 @@ class NewPlan(Struct, kw_only=True, forbid_unknown_fields=True):
         float, Meta(gt=0, le=1000, description="The least change to find, in percent.")
     ] = 10.0
     variants: Annotated[
-        int, Meta(ge=2, le=VARIANTS_MAX, description="How many, with the baseline.")
+        int,
+        Meta(ge=2, le=VARIANTS_MAX, description="Number of variants, with the baseline."),
     ] = 2
     power: Annotated[
-        float, Meta(ge=0.5, le=0.99, description="How likely the change shall be found.")
+        float, Meta(ge=0.5, le=0.99, description="The probability that the change is found.")
     ] = 0.8
     rollout_percentages: Shares | None = None
     aggregation_group_type_index: GroupType | None = None
@@ -60,14 +61,14 @@ class DetectableEffect(Struct, kw_only=True):
 
 class PlanBody(Struct, kw_only=True):
     daily_exposures: Annotated[
-        float | None, Meta(description="Units a day that are seen for the first time.")
+        float | None, Meta(description="Units with their first exposure, per day.")
     ]
     baseline: PlanBaseline | None
-    per_variant: Annotated[int | None, Meta(description="Units; of an uneven split the mean.")]
+    per_variant: Annotated[int | None, Meta(description="Units; the mean of an uneven split.")]
     recommended_sample_size: Annotated[int | None, Meta(description="Units of all variants.")]
     recommended_running_time: Annotated[int | None, Meta(description="Days, at least 7.")]
     detectable_effects: list[DetectableEffect]
     problems: Annotated[
         list[str],
-        Meta(description="`no_data`, or `no_variance` where all units have the same value."),
+        Meta(description="`no_data`, `no_variance` if all values are equal, or `too_large`."),
     ]

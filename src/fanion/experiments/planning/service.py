@@ -21,7 +21,7 @@ class ExperimentPlans:
 
     calculator: ExperimentCalculator
 
-    async def plan(self, project: Project, asked: NewPlan, now: datetime) -> PlanBody:
+    async def plan(self, project: Project, new_plan: NewPlan, now: datetime) -> PlanBody:
         """Return how many units and days an experiment needs.
 
         Raises:
@@ -29,16 +29,16 @@ class ExperimentPlans:
             EventStoreUnavailable: The event store does not answer.
             Unavailable: Too many questions wait.
         """
-        metric = read_metric(asked.metric, "metric")
-        shares = shares_of(asked)
+        metric = read_metric(new_plan.metric, "metric")
+        shares = shares_of(new_plan)
         start = now - timedelta(days=DAYS)
         window = Window(
             flag_key="",
             variants=(EVERYBODY,),
             started_at=start,
             phase_at=start,
-            group_type_index=asked.aggregation_group_type_index,
-            population=Entity(event=asked.exposure_event or None),
+            group_type_index=new_plan.aggregation_group_type_index,
+            population=Entity(event=new_plan.exposure_event or None),
         )
         answer = await self.calculator.answer(project, MetricQuestion(window, metric), now)
-        return plan_of(asked, metric, answer["results"], shares)
+        return plan_of(new_plan, metric, answer["results"], shares)

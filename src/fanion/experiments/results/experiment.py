@@ -38,7 +38,7 @@ class MeasuredMetric:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A time in which the split was the same, with the percentage of each variant."""
+    """A time during which the split did not change, with the percentage of each variant."""
 
     started_at: datetime
     percentages: Mapping[str, float]
@@ -46,11 +46,11 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers that were planned, as far as they were.
+    """The planned numbers, None for those that were not planned.
 
     Attributes:
-        units: Of all variants together.
-        days: How long it should run.
+        units: The units of all variants together.
+        days: The planned running time.
         effect: The least change to find, in percent.
     """
 
@@ -95,7 +95,7 @@ class MeasuredExperiment:
         return self.stats.baseline if self.stats.baseline in self.variants else self.variants[0]
 
     def percentages(self, phase: int) -> Mapping[str, float]:
-        """Return the split of a phase, without variants that are excluded or get nobody."""
+        """Return the split of a phase, without variants that are excluded or have no share."""
         split = self.phases[phase].percentages
         return {
             key: share for key, share in split.items() if share > 0 and key not in self.excluded

@@ -1,4 +1,4 @@
-"""Who was counted in an experiment, and whether the split is as it was set.
+"""The exposures of a phase of an experiment, with the check of its split.
 
 Source: experiments.md, sections 2d, 2g and 4f.
 """
@@ -11,7 +11,7 @@ from fanion.experiments.results.experiment import MeasuredExperiment
 from fanion.experiments.results.schemas import ExposuresBody, SplitBody
 from fanion.experiments.statistics.split_check import SplitCheck, check_split
 
-# Shares of units with several variants from which a warning is given, and numbers are of no use.
+# Shares of units with several variants above which there is a warning, and no usable result.
 MULTIPLE_WARNS_ABOVE: Final = 0.01
 MULTIPLE_WARNS_UNEVEN_ABOVE: Final = 0.001
 MULTIPLE_BREAKS_ABOVE: Final = 0.1
@@ -80,9 +80,9 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def multiple_share(exposures: ExposuresBody) -> float:
-    """Return the share of units that saw several variants and were left out for it."""
-    everybody = exposures.total + exposures.multiple
-    return exposures.multiple / everybody if everybody else 0.0
+    """Return the share of units that were left out because they saw several variants."""
+    units = exposures.total + exposures.multiple
+    return exposures.multiple / units if units else 0.0
 
 
 def _warnings(experiment: MeasuredExperiment, body: ExposuresBody, phase: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""How far an experiment has come of what was planned.
+"""The progress of an experiment towards its plan.
 
 Source: experiments.md, section 6.
 """
@@ -41,7 +41,7 @@ def planned_body(
 
 
 def _days_for(missing: int, total: int, days: float) -> int | None:
-    """Return the days until so many units more are exposed, None if nobody comes."""
+    """Return the days until `missing` more units are exposed, None if none has been so far."""
     if missing <= 0:
         return 0
     return ceil(missing / (total / max(days, 1.0))) if total else None

@@ -69,7 +69,10 @@ class ExperimentQueries:
     async def exposures(
         self, project: Project, fields: Fields, now: datetime, refresh: Refresh
     ) -> QueryResultBody:
-        """Return who was exposed, by the criteria and dates of the query if it has any."""
+        """Return the exposures, by the criteria and the end of the query if it has them.
+
+        The start, the flag and the holdout are those of the experiment.
+        """
         require_known(fields.values, _OF_EXPOSURES, fields.at)
         experiment = await self._experiment(project, fields)
         if fields.raw("exposure_criteria") is not None:

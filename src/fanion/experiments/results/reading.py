@@ -1,4 +1,4 @@
-"""Reading of stored experiments as results need them.
+"""Conversion of stored experiments into the form from which results are calculated.
 
 Source: experiments.md, sections 1a and 1c.
 """

@@ -40,13 +40,14 @@ class ArmBody(Struct, kw_only=True):
     numerator_denominator_sum_product: Number | UnsetType = UNSET
     step_counts: list[int] | UnsetType = UNSET
     exposed: Annotated[
-        int | UnsetType, Meta(description="Of retention: the units that could have started.")
+        int | UnsetType,
+        Meta(description="Retention only: exposed units, started or not."),
     ] = UNSET
     validation_failures: list[str]
 
 
 class HarmBody(Struct, kw_only=True):
-    """The test of a guardrail, of which more than 0 is worse than tolerated."""
+    """The test of a guardrail; an estimate above 0 is worse than tolerated."""
 
     estimate: Number
     lower: Number
@@ -54,7 +55,7 @@ class HarmBody(Struct, kw_only=True):
 
 
 class UnadjustedBody(Struct, kw_only=True):
-    """The comparison without what was before the exposure (CUPED)."""
+    """The comparison without the adjustment by values before the exposure (CUPED)."""
 
     difference: IntervalBody
     lift: IntervalBody
@@ -67,21 +68,21 @@ class VariantBody(ArmBody, kw_only=True):
     difference: IntervalBody
     lift: IntervalBody
     z: Number
-    p_value: Annotated[Number, Meta(description="Of the default method: valid at every look.")] = (
+    p_value: Annotated[Number, Meta(description="Valid at any time with the default method.")] = (
         None
     )
-    chance_to_win: Annotated[Number, Meta(description="Of the Bayesian method.")] = None
+    chance_to_win: Annotated[Number, Meta(description="Bayesian method only.")] = None
     significant: bool
     outcome: Annotated[
         Outcome | None,
-        Meta(description="By the metric's goal; null while nothing can be said."),
+        Meta(description="By the metric's goal; null while the variants cannot be compared."),
     ]
     harm: HarmBody | UnsetType = UNSET
     unadjusted: UnadjustedBody | UnsetType = UNSET
 
 
 class MetricBody(Struct, kw_only=True):
-    """The results of one metric; one that cannot be calculated has an error alone."""
+    """The results of one metric, or the error if it cannot be calculated."""
 
     uuid: str | None
     name: str | None
@@ -90,7 +91,7 @@ class MetricBody(Struct, kw_only=True):
     goal: Goal | None = None
     problems: list[str] = []
     unknown_event: Annotated[
-        list[str] | UnsetType, Meta(description="Events of the metric that never came.")
+        list[str] | UnsetType, Meta(description="Events of the metric that were never received.")
     ] = UNSET
     baseline: ArmBody | None = None
     variants: list[VariantBody] = []
@@ -107,7 +108,7 @@ class SplitBody(Struct, kw_only=True):
 
 
 class ExposuresBody(Struct, kw_only=True):
-    """Who was counted, and who was not."""
+    """The units that were exposed, by variant, and those that were left out."""
 
     event: str
     total: int
@@ -135,7 +136,7 @@ class MethodBody(Struct, kw_only=True):
     tuning_parameter: int
     peeking: Annotated[
         Literal["protected", "unprotected"],
-        Meta(description="Whether answers hold however often they are looked at."),
+        Meta(description="Whether answers hold however often you look at them."),
     ]
 
 

@@ -1,12 +1,9 @@
-"""Verdicts in words.
+"""The words of verdicts.
 
 Source: experiments.md, section 6, "Verdicts".
 """
 
 from fanion.experiments.results.schemas import IntervalBody, MetricBody, VariantBody
-
-# How many of these a metric counts is said by their plain word.
-_CONVERSIONS = ("funnel",)
 
 
 def percent(share: float, *, signed: bool = False) -> str:
@@ -68,6 +65,6 @@ def _size(variant: VariantBody) -> str:
 
 
 def _noun(metric: MetricBody) -> str:
-    if metric.metric_type in _CONVERSIONS:
+    if metric.metric_type == "funnel":
         return "conversions"
     return "people who come back" if metric.metric_type == "retention" else f"“{metric.name}”"

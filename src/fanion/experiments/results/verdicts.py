@@ -1,4 +1,4 @@
-"""The verdict on an experiment: the first that holds of a list, with a sentence.
+"""The verdict on an experiment: the first of a list that applies, with a sentence.
 
 Source: experiments.md, section 6, "Verdicts".
 """
@@ -25,11 +25,11 @@ _HOLDS: Final = "This holds however often you looked."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The evidence that a verdict is made of.
+    """The inputs of a verdict.
 
     Attributes:
         days: Since the phase began.
-        is_protected: Whether the method holds at every look.
+        is_protected: Whether the method is valid however often one looks.
         effect: The planned least change, in percent.
         split: The percentage of each variant that is compared.
         has_started: False for a draft.
@@ -56,7 +56,7 @@ class Evidence:
 
     @property
     def may_decide(self) -> bool:
-        """Return whether a primary metric may decide now, which an unprotected one may once."""
+        """Return whether primary metrics may decide now; unprotected ones only as planned."""
         return self.is_protected or self.is_plan_reached
 
     def with_outcome(self, outcome: str) -> Iterator[tuple[MetricBody, VariantBody]]:
@@ -68,7 +68,7 @@ class Evidence:
 
 
 def verdict_of(evidence: Evidence) -> VerdictBody:
-    """Return the first verdict that holds."""
+    """Return the first verdict that applies."""
     for each in (_not_started, _nobody, _broken, _stop, _collecting, _ship, _keep):
         verdict = each(evidence)
         if verdict is not None:
@@ -113,7 +113,7 @@ def _broken(evidence: Evidence) -> VerdictBody | None:
 
 
 def _mismatch(evidence: Evidence) -> str:
-    """Return the sentence on variants whose numbers are not as their percentages."""
+    """Return the sentence on variants whose numbers do not match their percentages."""
     counts, keys = evidence.exposures.variants, list(evidence.split)
     first, *others = (counts.get(key, 0) for key in keys)
     listed = ", ".join(
@@ -154,7 +154,7 @@ def _collecting(evidence: Evidence) -> VerdictBody | None:
 
 
 def _is_compared(metric: MetricBody) -> bool:
-    """Return whether both arms of any comparison have enough; without variance they have."""
+    """Return whether both arms of any comparison have enough units and conversions."""
     gates = {"not-enough-exposures", "not-enough-metric-data"}
     if metric.baseline is None or gates.intersection(metric.baseline.validation_failures):
         return False
@@ -184,7 +184,7 @@ def _ship(evidence: Evidence) -> VerdictBody | None:
 
 
 def _best(evidence: Evidence) -> tuple[MetricBody, VariantBody] | None:
-    """Return the better variant, of several the one of the largest change."""
+    """Return the better variant, if there are several the one with the largest change."""
     better = list(evidence.with_outcome("better"))
     return max(better, key=lambda pair: abs(pair[1].lift.estimate or 0), default=None)
 

@@ -34,10 +34,10 @@ class Method:
     """How variants are compared with the baseline.
 
     Attributes:
-        name: `sequential` holds at every look, the others at one.
+        name: `sequential` is valid however often one looks, the others for one look.
         alpha: The chance of a wrong `significant`, for one comparison.
-        level: The chance of winning that makes a variant significant, of `bayesian`.
-        is_relative: Whether the fixed methods test the lift in place of the difference.
+        level: The chance of winning from which `bayesian` calls a variant significant.
+        is_relative: Whether the fixed methods test the lift instead of the difference.
     """
 
     name: Literal["sequential", "fixed", "bayesian"] = "sequential"
@@ -48,7 +48,7 @@ class Method:
 
     @property
     def is_protected(self) -> bool:
-        """Return whether answers hold however often they are looked at."""
+        """Return whether answers hold however often one looks at them."""
         return self.name == "sequential"
 
     def shared_by(self, comparisons: int) -> "Method":
@@ -58,7 +58,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result for a test variant; None is what cannot be computed.
+    """The result for a test variant, with None for values that cannot be computed.
 
     Attributes:
         has_no_variance: Whether all units of both arms have one value each.
@@ -104,7 +104,7 @@ def compare(control: Sample, test: Sample, method: Method) -> Comparison:
 
 
 def compare_formulas(control: Sample, test: Sample, method: Method) -> Comparison:
-    """Return the comparison whatever the number of units, by the formulas alone."""
+    """Return the comparison by the formulas, whatever the number of units."""
     difference = test.mean - control.mean
     error = sqrt(squared_error(control) + squared_error(test))
     if error == 0:

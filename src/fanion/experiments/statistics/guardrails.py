@@ -24,7 +24,7 @@ class Effect:
     """How much worse the test is than control, with the squared standard error.
 
     Attributes:
-        harm: Less what is tolerated; above 0 is worse.
+        harm: The harm beyond the tolerance; above 0 is worse.
         number: The units of both arms.
     """
 
@@ -35,10 +35,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class HarmTest:
-    """The result of a test of harm; None is what cannot be computed.
+    """The result of a test of harm, with None for values that cannot be computed.
 
     Attributes:
-        lower: The bound above which the harm is, at every look.
+        lower: The lower bound of the harm, valid however often one looks.
     """
 
     harm: float
@@ -68,7 +68,7 @@ def harm_of(control: Sample, test: Sample, goal: Goal, tolerance: float = 0.0) -
 
 
 def in_strata(effects: Sequence[Effect]) -> Effect:
-    """Return the effect of steps together, each weighed by its units.
+    """Return the effect of all steps together, each weighted by its units.
 
     Pooling their units would compare different days where the rollout grew meanwhile.
     """
@@ -84,10 +84,10 @@ def in_strata(effects: Sequence[Effect]) -> Effect:
 def check_harm(
     effect: Effect, alpha: float = 0.05, tuning: int = TUNING_DEFAULT, *, may_be_safe: bool = False
 ) -> HarmTest:
-    """Return whether the harm is above 0, at every look.
+    """Return the test whether the harm is above 0, which is valid however often one looks.
 
     Args:
-        may_be_safe: Whether a harm that is surely below 0 is `safe`: with a tolerance only.
+        may_be_safe: Whether a harm whose upper bound is below 0 is `safe`; needs a tolerance.
     """
     error = sqrt(effect.squared_error)
     if error == 0:

@@ -36,7 +36,7 @@ def fieller_lift(control: Sample, test: Sample, multiplier: float) -> Interval:
     """Return the lift with Fieller's interval, which excludes 0 exactly when the difference's does.
 
     The bounds are the roots of (c² - q²Vc)ρ² - 2ctρ + (t² - q²Vt) = 0, less 1. There are none when
-    control's mean is not told from 0.
+    control's mean cannot be told from 0.
     """
     estimate = lift_estimate(control, test)
     if estimate is None:

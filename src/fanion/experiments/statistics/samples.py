@@ -1,4 +1,4 @@
-"""The sums that are kept of the units of one arm, from which its mean and variance follow.
+"""The sums of the units of one arm, from which its mean and variance follow.
 
 Source: experiments.md, sections 3 and 4c.
 """
@@ -27,7 +27,7 @@ class Sample(Protocol):
 
     @property
     def successes(self) -> float | None:
-        """Return how many units succeeded, None where values are more than yes or no."""
+        """Return how many units succeeded, None if values are not binary."""
         ...
 
 
@@ -150,12 +150,12 @@ class BeforeAndAfter:
 
 @dataclass(frozen=True, slots=True)
 class AdjustedSample:
-    """Units whose values are freed of what their values before explain (CUPED).
+    """Units whose values are adjusted by their values before the exposure (CUPED).
 
     Attributes:
-        theta: How much of a value before counts.
-        before_mean: The mean before, of all arms together.
-        successes: How many units succeeded, None where values are more than yes or no.
+        theta: The weight of a value before the exposure.
+        before_mean: The mean of the values before, of all arms together.
+        successes: How many units succeeded, None if values are not binary.
     """
 
     units: BeforeAndAfter
@@ -182,7 +182,7 @@ class AdjustedSample:
 
 
 def adjusted(arms: list[BeforeAndAfter], *, are_binary: bool = False) -> list[AdjustedSample]:
-    """Return the arms adjusted by one θ and one mean of all of them together.
+    """Return the arms, adjusted by one θ and one mean of all arms together.
 
     Source: experiments.md, section 3, "CUPED".
     """

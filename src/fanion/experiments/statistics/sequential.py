@@ -1,4 +1,4 @@
-"""The always-valid test: an asymptotic confidence sequence, which holds at every look.
+"""The always-valid test: an asymptotic confidence sequence, which is valid however often one looks.
 
 Source: Waudby-Smith et al., arXiv 2103.06476; experiments.md, sections 4a and 4c.
 """
@@ -25,7 +25,7 @@ class SequentialTest:
     tuning: int = TUNING_DEFAULT
 
     def mixing(self, number: int) -> float:
-        """Return r, the weight of the mixture after so many units."""
+        """Return r, the weight of the mixture after this number of units."""
         return _mixing(self.alpha, self.tuning, number)
 
     def multiplier(self, number: int) -> float:

@@ -1,4 +1,4 @@
-"""The check that units fell into arms as the percentages say.
+"""The check that arms have as many units as their percentages promise.
 
 Source: experiments.md, section 4f; Fabijan et al., 2019.
 """
@@ -11,7 +11,7 @@ from fanion.experiments.statistics.distributions import chi_squared_above
 
 EXPOSURES_MIN: Final = 100
 MISMATCH_BELOW: Final = 0.001
-# A mismatch in which no arm's share is so far off is found in millions of units, and harms nothing.
+# A mismatch that moves no arm's share by this much is harmless. Millions of units show such ones.
 SMALL_SHARE: Final = 0.005
 
 
@@ -20,8 +20,8 @@ class SplitCheck:
     """The outcome of the check.
 
     Attributes:
-        statistic: χ², None where no unit or fewer than two arms can be checked.
-        p_value: None below EXPOSURES_MIN, as nothing is said then.
+        statistic: χ², None if there is no unit, or fewer than two arms.
+        p_value: None below EXPOSURES_MIN units.
         expected: How many units each arm should have.
         is_small: Whether no arm's share is SMALL_SHARE off.
     """
@@ -41,7 +41,7 @@ def check_split(counts: Mapping[str, int], percentages: Mapping[str, float]) -> 
 
     Args:
         counts: Units by arm; those of arms without a percentage are left out.
-        percentages: Of any sum; arms with 0 are left out.
+        percentages: The percentage of each arm, with any sum; arms with 0 are left out.
     """
     shares = {key: percentage for key, percentage in percentages.items() if percentage > 0}
     whole, total = sum(shares.values()), sum(counts.get(key, 0) for key in shares)

@@ -1,4 +1,4 @@
-"""The verdicts on running experiments that webhooks were told, and when each was last looked at."""
+"""The verdicts of which webhooks were notified, and the times of the last checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from fanion.webhooks.outbox_store import enqueue
 
 EVERY: Final = timedelta(hours=1)
 LEASE: Final = timedelta(minutes=10)
-# Verdicts that say nothing yet: an experiment begins with one of them.
+# Verdicts without a decision: every experiment begins with one.
 UNDECIDED: Final = frozenset({"not_started", "no_exposures", "collecting", "wait"})
 
 _experiment = experiments.c
@@ -76,11 +76,11 @@ class VerdictStore:
         is_begin = former.verdict is None and verdict.code in UNDECIDED
         if is_begin or (former.verdict, former.verdict_variant) == (verdict.code, verdict.variant):
             return
-        body = partial(verdict_body, _told(row, former, verdict), now)
+        body = partial(verdict_body, _webhook_values(row, former, verdict), now)
         enqueue(connection, row.project_id, "experiment.verdict", body, now)
 
 
-def _told(row: DueRow, former: Any, verdict: VerdictBody) -> Mapping[str, Any]:
+def _webhook_values(row: DueRow, former: Any, verdict: VerdictBody) -> Mapping[str, Any]:
     return {
         "project_id": row.project_id,
         "experiment": {

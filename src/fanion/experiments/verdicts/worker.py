@@ -1,4 +1,4 @@
-"""The worker that calculates running experiments every hour, and tells when a verdict changes."""
+"""The worker that calculates running experiments every hour and reports changed verdicts."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from fanion.projects.model import Project
 
 
 class VerdictWorker(LeasedWorker[Project]):
-    """The worker that looks at running experiments, so that their results are recent.
+    """The worker that calculates running experiments, so that their cached results are recent.
 
     Args:
         project_of: Returns a project by its id.

@@ -4,9 +4,9 @@ Each actor has one array of events, ordered by time. It is split into paths, and
 its steps. Lambdas never name an array of the row, since it would be copied for each element.
 
 An event is one number: its time, its uuid, which orders events with equal times, and a hash of its
-name, because texts take three times as long. Edges get their names when they have been counted. Of
-a million names two have one hash in one of 10^7 questions, whatever the names are: each question
-has its own hash.
+name, because texts take three times as long. Edges get their names after they are counted.
+Each question has its own hash; with a million names, whatever they are, two have the same hash with
+a probability of 10^-7.
 
 Source: insights.md, sections 9 and 17.
 """
@@ -246,7 +246,7 @@ def _names(compiler: Compiler, paths_range: PathsRange) -> str:
 def _number(compiler: Compiler, name: str) -> str:
     """Return SQL for the hash of a name.
 
-    The key is different for each calculation, so that nobody can send names with one hash.
+    The key is different for each calculation, so that clients cannot send names with equal hashes.
     """
     run = compiler.context.run.int
     halves = (compiler.bindings.add(half, "UInt64") for half in divmod(run, 2**64))

@@ -1,4 +1,4 @@
-"""The views of a session in its kept row: what tables of web analytics count by values of events.
+"""The views of a session in its kept row, which tables of web analytics count by values of events.
 
 A row has lists of one length for the pages, an element for each view, and lists of another length
 for the values that seldom change during a session: one element if they never did, else one for each
@@ -12,7 +12,7 @@ from typing import Final
 
 from fanion.insights.sessions.sql import Sessions
 
-# The views of a session with more of them are read from its events.
+# The views of a session with more views are read from its events.
 VIEWS_MAX: Final = 1_000
 
 
