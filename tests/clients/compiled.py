@@ -16,14 +16,14 @@ HERE = Path(__file__).parent
 COMPILED = TOOLS.parent / "compiled"
 
 
-def go_program() -> list[str]:
-    """Return the command of the program with PostHog's client for Go."""
+def go_program(name: str) -> list[str]:
+    """Return the command of a program in the folder `go`."""
     _require_tool("go", "golang-go")
     _require_packages(TOOLS / "go")
-    program, folder = COMPILED / "go" / "posthog_program", HERE / "go"
-    if _is_older(program, list(folder.iterdir())):
+    program, module = COMPILED / "go" / name, HERE / "go"
+    if _is_older(program, [module / "go.sum", *(module / name).iterdir()]):
         offline = {"GOPROXY": "off", "GOTOOLCHAIN": "local"}
-        run(["go", "build", "-o", str(program), "."], folder, offline)
+        run(["go", "build", "-o", str(program), f"./{name}"], module, offline)
     return [str(program)]
 
 

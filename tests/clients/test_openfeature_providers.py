@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.compiled import java_program
+from tests.clients.compiled import go_program, java_program
 from tests.clients.generated.client import NODE_PACKAGES, require_node_packages
 from tests.clients.openfeature import Reader, reading, serving_flags
 from tests.support.server import Keys, RealServer
@@ -28,6 +28,7 @@ class Provider:
             others.
         missing_key: The error of a context without a targeting key.
         refused: The error of a key that is not valid.
+        decides_if_disabled: It serves the server's value of a disabled flag, not the default.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Provider:
     keeps_values: bool = False
     missing_key: str = "TARGETING_KEY_MISSING"
     refused: str = "GENERAL"
+    decides_if_disabled: bool = True
 
 
 def node_program(name: str) -> list[str]:
@@ -52,6 +54,7 @@ PROVIDERS = (
         refused="PROVIDER_FATAL",
     ),
     Provider("java", partial(java_program, "OpenfeatureProgram"), missing_key="INVALID_CONTEXT"),
+    Provider("go", partial(go_program, "openfeature"), decides_if_disabled=False),
 )
 
 
@@ -92,13 +95,14 @@ def reader(command: list[str], server: tuple[RealServer, Keys]) -> Iterator[Read
     ],
 )
 def test_values_are_read_with_variant_and_reason(
-    reader: Reader, flag: str, value: bool | str, variant: str, reason: str
+    provider: Provider, reader: Reader, flag: str, value: bool | str, variant: str, reason: str
 ) -> None:
     default = "red" if isinstance(value, str) else not value
+    expected = value if provider.decides_if_disabled or reason != "DISABLED" else default
 
     details = reader.read(flag, default, plan="pro")
 
-    assert (details["value"], details["variant"], details["reason"]) == (value, variant, reason)
+    assert (details["value"], details["variant"], details["reason"]) == (expected, variant, reason)
     assert details.get("error") is None
 
 

@@ -59,7 +59,7 @@ class Sdk:
 
 
 SDKS = (
-    Sdk("go", go_program, "posthog-go"),
+    Sdk("go", partial(go_program, "posthog"), "posthog-go"),
     Sdk("java", partial(java_program, "PosthogProgram"), "posthog-server", requests_locally=1),
     Sdk("rust", rust_program, "posthog-rs"),
 )
