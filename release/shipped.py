@@ -13,7 +13,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
-LOCKS: Final = ("deploy/requirements.lock", "deploy/requirements-embedded.lock")
+LOCKS: Final = tuple(f"deploy/requirements{part}.lock" for part in ("", "-embedded", "-extras"))
 # Its scripts and styles are part of the documentation.
 THEME: Final = "mkdocs-material"
 # Permissive, or, as MPL-2.0, with duties for changed files of the library itself, and none is

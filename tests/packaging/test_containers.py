@@ -23,6 +23,7 @@ COMPOSE = ("compose.yaml", "compose.scaled.yaml")
 VARIABLES = {
     "POSTGRES_PASSWORD": "p",
     "CLICKHOUSE_PASSWORD": "c",
+    "KAFKA_CLUSTER_ID": "k",
     "FANION_PUBLIC_URL": "",
     "FANION_MANAGEMENT_URL": "",
 }
@@ -118,8 +119,39 @@ def test_who_serves_waits_for_the_migration() -> None:
         assert service["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
 
 
+def test_every_server_uses_the_kafka_log_of_the_file_that_adds_it() -> None:
+    added = compose_file("compose.kafka.yaml")["services"]
+    servers = own_services("compose.scaled.yaml")
+    brokers = {name: service for name, service in added.items() if "image" in service}
+    settings = {
+        name: read_settings(servers[name]["environment"] | service["environment"])
+        for name, service in added.items()
+        if name not in brokers
+    }
+
+    assert settings.keys() == servers.keys() - {"migrate"}
+    [log] = {read.kafka for read in settings.values()}
+    assert log is not None
+    assert log.servers == ",".join(f"{name}:9092" for name in brokers)
+
+
+def test_the_kafka_brokers_are_one_cluster() -> None:
+    services = compose_file("compose.kafka.yaml")["services"]
+    brokers = {name: service for name, service in services.items() if "image" in service}
+    environments = {name: service["environment"] for name, service in brokers.items()}
+    [voters] = {settings["KAFKA_CONTROLLER_QUORUM_VOTERS"] for settings in environments.values()}
+
+    assert voters == ",".join(
+        f"{settings['KAFKA_NODE_ID']}@{name}:9093" for name, settings in environments.items()
+    )
+    for name, settings in environments.items():
+        assert settings["KAFKA_ADVERTISED_LISTENERS"] == f"PLAINTEXT://{name}:9092"
+        assert settings["KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR"] == len(brokers)
+        assert brokers[name]["volumes"] == [f"{name}:{settings['KAFKA_LOG_DIRS']}"]
+
+
 def test_volumes_are_declared() -> None:
-    for name in COMPOSE:
+    for name in (*COMPOSE, "compose.kafka.yaml"):
         file = compose_file(name)
         named = {
             volume.partition(":")[0]

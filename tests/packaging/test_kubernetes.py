@@ -24,6 +24,7 @@ NAME = {"app.kubernetes.io/name": "fanion"}
 SECRETS = {
     "database-url": "postgresql://fanion:p@db/fanion",
     "events-url": "clickhouse://fanion:p@events:8123/fanion",
+    "log-url": "kafka://kafka:9092/fanion",
 }
 SURPLUS_S = 10  # for a busy node
 
@@ -126,6 +127,15 @@ def test_selectors_find_the_pods_of_one_workload() -> None:
     for name, selector in selectors.items():
         assert labels.count(selector) == 1, name
         assert selector["app.kubernetes.io/component"] == name.rpartition("-")[2]
+
+
+@every_server
+def test_a_server_uses_kafka_only_if_the_secret_names_it(workload: Json) -> None:
+    [server] = pod_of(workload)["containers"]
+    keys = [entry["valueFrom"]["secretKeyRef"] for entry in server["env"]]
+
+    assert settings_of(server).kafka is not None
+    assert [secret["key"] for secret in keys if secret.get("optional")] == ["log-url"]
 
 
 @every_workload

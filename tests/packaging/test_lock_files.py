@@ -20,6 +20,9 @@ NODE_LOCK = "console/requirements.lock"
 CLIENTS_LOCK = "tests/clients/generated/python.lock"
 # The image's lock files: what a server needs, what the event engine adds, what building needs.
 IMAGE_LOCKS = tuple(f"deploy/requirements{part}.lock" for part in ("", "-embedded", "-build"))
+# The packages of the optional features, which an image always has.
+EXTRAS_LOCK = "deploy/requirements-extras.lock"
+EXTRAS = ("kafka", "s3")
 # Needed for editable installations, of which an image has none.
 NOT_IN_IMAGE = {"editables"}
 # The limit for the packages of the server. With pip and setuptools `du -sm` then reports 825 at
@@ -104,24 +107,40 @@ def test_the_lock_files_of_the_image_are_together_that_of_the_server() -> None:
     assert missing_packages(IMAGE_LOCKS[2], PROJECT["build-system"]["requires"]) == set()
 
 
+def test_the_image_has_the_packages_of_the_optional_features() -> None:
+    optional = PROJECT["project"]["optional-dependencies"]
+    required = [requirement for extra in EXTRAS for requirement in optional[extra]]
+
+    assert locked_packages(EXTRAS_LOCK) == {Requirement(text).name for text in required}
+    assert missing_packages(EXTRAS_LOCK, required) <= locked_packages(IMAGE_LOCKS[0])
+    assert {*optional} - {*EXTRAS} == {"dev", "build"}
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_what_is_left_out_is_not_locked(lock: str) -> None:
     assert locked_packages(lock).isdisjoint(LEFT_OUT)
 
 
 def test_all_lock_files_agree() -> None:
-    server, dev, *image = [
+    server, dev, extras, *image = [
         dict(re.findall(r"(?m)^([A-Za-z0-9._-]+==[^\\; ]+)[^\\]*\\\n((?:    --hash=.+\n)+)", text))
-        for text in ((ROOT / name).read_text() for name in (*LOCKS, *IMAGE_LOCKS))
+        for text in ((ROOT / name).read_text() for name in (*LOCKS, EXTRAS_LOCK, *IMAGE_LOCKS))
     ]
 
-    assert server.items() <= dev.items()
+    assert server.items() | extras.items() <= dev.items()
     for package in image:
         assert package and package.items() <= server.items()
 
 
 def test_a_lock_file_names_no_address() -> None:
-    for name in (*LOCKS, *IMAGE_LOCKS, NODE_LOCK, CLIENTS_LOCK, "console/package-lock.json"):
+    for name in (
+        *LOCKS,
+        *IMAGE_LOCKS,
+        EXTRAS_LOCK,
+        NODE_LOCK,
+        CLIENTS_LOCK,
+        "console/package-lock.json",
+    ):
         assert "://" not in (ROOT / name).read_text()
 
 

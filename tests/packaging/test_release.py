@@ -14,7 +14,7 @@ from release.bill_of_materials import SCHEMA, bill_of_materials
 from release.checks import Refused, git, require_releasable, require_tested_upgrade
 from release.packages import SUMS, write_checksums
 from release.shipped import THEME, Package, licences_page, shipped_packages, stated_licence
-from tests.packaging.test_lock_files import IMAGE_LOCKS, locked_packages
+from tests.packaging.test_lock_files import EXTRAS_LOCK, IMAGE_LOCKS, locked_packages
 from tests.support.built_console import require_built_console
 
 ROOT = Path(__file__).parents[2]
@@ -162,7 +162,7 @@ def test_every_licence_of_what_is_shipped_is_allowed() -> None:
 
     assert [package for package in packages if not package.is_allowed] == []
     of_server = {package.name for package in packages if package.kind == "pypi"}
-    locked = locked_packages(IMAGE_LOCKS[0]) | locked_packages(IMAGE_LOCKS[1])
+    locked = set().union(*map(locked_packages, (*IMAGE_LOCKS[:2], EXTRAS_LOCK)))
     assert of_server == locked | {THEME}
     of_console = {package.name for package in packages if package.kind == "npm"}
     assert of_console >= {"react", "uplot", "posthog-js", "dompurify"}
