@@ -136,6 +136,13 @@ def _edit_alert(console: Console) -> None:
     console.page.get_by_role("form", name="Edit alert").wait_for()
 
 
+def _experiment(name: str, state: str, prepare: Prepare = as_opened) -> Screen:
+    def path(showcase: Showcase) -> str:
+        return showcase.project.at(f"experiments/{showcase.experiments[state]['id']}")
+
+    return Screen(name, path, prepare)
+
+
 def _definition(name: str, event: str) -> Screen:
     def path(showcase: Showcase) -> str:
         definitions = showcase.project.get("/event_definitions/", search=event)["results"]
@@ -237,6 +244,11 @@ SCREENS = (
     _flag("flag-json", "checkout-layout", _edit_json),
     _flag("flag-unsaved", "new-checkout", _change_share),
     _flag("flag-save", "new-checkout", _review),
+    _in_project("experiments", "experiments"),
+    Screen("experiments-none", lambda showcase: showcase.empty.at("experiments")),
+    _in_project("experiment-new", "experiments/new"),
+    _experiment("experiment", "running"),
+    _experiment("experiment-draft", "draft"),
     _in_project("persons", "persons"),
     _person("person", _somebody),
     _person("person-hostile", _attacker),

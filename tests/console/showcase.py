@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fanion.projects.model import Level
-from tests.console import showcase_flags
+from tests.console import showcase_experiments, showcase_flags
 from tests.console.hostile import HOSTILE, deep
 from tests.console.installation import Account, Installation
 from tests.console.project import Json, Project, has
@@ -76,6 +76,7 @@ class Showcase:
     people: list[str]
     hostile: str
     flags: dict[str, Json]
+    experiments: dict[str, Json]
     cohorts: dict[str, Json]
     dashboard: Json
     alert: Json
@@ -95,6 +96,7 @@ def make_showcase(installation: Installation) -> Showcase:
     _settle_webhooks(project)
     cohorts = _cohorts(project, people)
     flags = showcase_flags.make_flags(project, cohorts, people)
+    experiments = showcase_experiments.make_experiments(project)
     _mark_definitions(project)
     _name_test_accounts(project, cohorts["static"])
     _manage(installation)
@@ -102,7 +104,18 @@ def make_showcase(installation: Installation) -> Showcase:
     empty = installation.project("Nothing yet")
     dashboard = _dashboard(project)
     alert = _alert(project, dashboard)
-    return Showcase(project, empty, members, people, "mallory", flags, cohorts, dashboard, alert)
+    return Showcase(
+        project=project,
+        empty=empty,
+        members=members,
+        people=people,
+        hostile="mallory",
+        flags=flags,
+        experiments=experiments,
+        cohorts=cohorts,
+        dashboard=dashboard,
+        alert=alert,
+    )
 
 
 def _now() -> datetime:

@@ -15,8 +15,8 @@ def test_the_showcase_has_everything(showcase: Showcase, installation: Installat
     letters = project.get("/ingestion/dead_letters/")["results"]
     person = project.person(showcase.hostile)
 
-    assert len(flags) == 12
-    assert {flag["key"] for flag in flags} == set(showcase.flags)
+    assert len(flags) == 13
+    assert {flag["key"] for flag in flags} == {*showcase.flags, "price-page"}
     assert len(letters) == 2
     assert len(project.get("/cohorts/")["results"]) == len(showcase.cohorts)
     assert len(project.get("/webhooks/")["results"]) == 2

@@ -20,6 +20,7 @@ const goTo: CommandSource = (_, { projectId }) =>
 export async function commandSources(): Promise<readonly CommandSource[]> {
   const features = await Promise.all([
     import("@/flags/commands"),
+    import("@/experiments/commands"),
     import("@/insights/commands"),
     import("@/dashboards/commands"),
     import("@/persons/commands"),

@@ -4,6 +4,7 @@ import {
   ChartLine,
   CloudDownload,
   Flag,
+  FlaskConical,
   Globe,
   History,
   House,
@@ -27,6 +28,7 @@ export interface Destination {
     | "/project/$projectId/dashboards"
     | "/project/$projectId/web"
     | "/project/$projectId/flags"
+    | "/project/$projectId/experiments"
     | "/project/$projectId/persons"
     | "/project/$projectId/groups"
     | "/project/$projectId/cohorts"
@@ -80,6 +82,12 @@ export const SECTIONS: readonly Section[] = [
     label: words.sections.decide,
     destinations: [
       { to: "/project/$projectId/flags", label: SCREENS.flags, icon: Flag, keys: "g f" },
+      {
+        to: "/project/$projectId/experiments",
+        label: SCREENS.experiments,
+        icon: FlaskConical,
+        keys: "g x",
+      },
     ],
   },
   {

@@ -13,6 +13,7 @@ import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { cohortsRoutes } from "@/cohorts/routes";
 import { dashboardsRoutes, sharedRoutes } from "@/dashboards/routes";
 import { eventsRoutes } from "@/events/routes";
+import { experimentsRoutes } from "@/experiments/routes";
 import { flagsRoutes } from "@/flags/routes";
 import { groupsRoutes } from "@/groups/routes";
 import { homeRoutes } from "@/home/routes";
@@ -64,6 +65,7 @@ const routeTree = rootRoute.addChildren([
       ...dashboardsRoutes,
       ...webRoutes,
       ...flagsRoutes,
+      ...experimentsRoutes,
       ...personsRoutes,
       ...groupsRoutes,
       ...cohortsRoutes,

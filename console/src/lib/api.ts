@@ -32,7 +32,7 @@ const OWN_HEADER = ["X-Fanion-Console", "1"] as const;
 
 // Questions that are too long for an address.
 const READS =
-  /\/(query|preview|preview_change|reach|evaluation_reasons|insights\/trend|persons\/(trends|funnel|retention|path|stickiness|lifecycle))\/$/;
+  /\/(query|preview|preview_change|plan|reach|evaluation_reasons|insights\/trend|persons\/(trends|funnel|retention|path|stickiness|lifecycle))\/$/;
 
 async function exchange(request: Request): Promise<Response> {
   request.headers.set(...OWN_HEADER);

@@ -43,6 +43,7 @@ export const words = {
     dashboards: "Dashboards",
     web: "Web analytics",
     flags: "Feature flags",
+    experiments: "Experiments",
     persons: "Persons",
     groups: "Groups",
     cohorts: "Cohorts",
