@@ -1,4 +1,4 @@
-"""An idle embedded engine hardly wakes up, and starts new work at once."""
+"""An idle embedded engine hardly wakes up, and does not rest before its work is done."""
 
 import subprocess
 import sys
@@ -8,6 +8,7 @@ import pytest
 pytestmark = pytest.mark.long("waits for the pauses of the engine to grow")
 
 SETTLE_S = 40
+PARTS = 36
 IDLE = f"""
 import tempfile
 from pathlib import Path
@@ -55,3 +56,40 @@ def test_an_engine_without_work_wakes_up_seldom_and_merges_what_is_inserted() ->
     wakeups, parts = map(int, done.stdout.split())
     assert wakeups <= 10  # a second; 75 with the engine's own pauses
     assert parts <= 10
+
+
+# With pauses of 10 minutes after two parts, a mutation of more than the engine does at a time does
+# not end within this test, unless what waits for it ends the pauses.
+MUTATED = f"""
+import asyncio, sys, tempfile
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+from fanion.events.event import Event
+from fanion.events.storage import client
+from fanion.events.storage.store import open_events
+
+PAUSES = "background_processing_pool_task_sleep_seconds_when_no_work"
+client.EMBEDDED_OPTIONS.update({{f"{{PAUSES}}_multiplier": 10_000, f"{{PAUSES}}_max": 600}})
+START = datetime(2012, 1, 1, tzinfo=UTC)
+
+async def main(folder):
+    store = await open_events(f"chdb://{{folder}}/events")
+    for month in range({PARTS}):
+        at = START + timedelta(days=31 * month)
+        sent = Event(1, uuid4(), "seen", "ada", UUID(int=1), at, at, b"{{}}")
+        await store.insert(store.encoder.batch([sent]), str(uuid4()))
+    await store.erase_project(1)
+    print(await store.count_events(1))
+    await store.close()
+
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(main(folder))
+"""
+
+
+def test_a_deletion_from_many_parts_does_not_wait_for_the_pauses_of_the_engine() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MUTATED], capture_output=True, text=True, check=True, timeout=180
+    )
+
+    assert done.stdout == "0\n"

@@ -5,7 +5,7 @@ deletes from. Rows are changed in the local tables, on every host.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,6 +84,19 @@ def system_table(name: str, tables: Sequence[EventTable]) -> str:
     clusters = {quote_identifier(table.cluster) for table in tables if table.cluster}
     own = f"system.{name}"
     return f"clusterAllReplicas({clusters.pop()}, {own})" if clusters else own
+
+
+def resume_mutations(client: Client, tables: Iterable[str]) -> None:
+    """End the pause that the embedded engine makes before it goes on with mutations of tables.
+
+    Each part that a mutation has finished doubles the pause (`EMBEDDED_OPTIONS`): with hundreds of
+    parts the rest waited for up to a minute. Nobody stops merges by TTL, so that to start them does
+    nothing else.
+    """
+    if not str(client.uri).startswith("chdb:"):
+        return
+    for table in tables:
+        client.command(f"SYSTEM START TTL MERGES {quote_identifier(table)}")
 
 
 def _table(client: Client, database: str, name: str, engine: str) -> EventTable:

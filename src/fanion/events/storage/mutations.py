@@ -13,7 +13,12 @@ from clickhouse_connect.driver.client import Client
 
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
-from fanion.events.storage.event_tables import EventTable, event_tables, system_table
+from fanion.events.storage.event_tables import (
+    EventTable,
+    event_tables,
+    resume_mutations,
+    system_table,
+)
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.session_rows_sql import EMPTY
 from fanion.runtime.background import Backoff
@@ -166,7 +171,9 @@ def _pending_mutations(client: Client) -> Sequence[Sequence[Any]]:
     statement = _PENDING.replace("{mutations}", system_table("mutations", tables))
     names = [f"{table.database}.{table.name}" for table in tables]
     bound = {"database": client.database or "default", "tables": names}
-    return client.query(statement, bound).result_rows
+    pending = client.query(statement, bound).result_rows
+    resume_mutations(client, [table for table, _ in pending])
+    return pending
 
 
 # ── Squashing ────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,12 @@ from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.storage.event_tables import EventTable, event_tables, system_table
+from fanion.events.storage.event_tables import (
+    EventTable,
+    event_tables,
+    resume_mutations,
+    system_table,
+)
 from fanion.properties.bindings import column_of
 
 # What has this form and is no column of this version is removed.
@@ -150,6 +155,8 @@ def pending_fills(client: Client) -> Sequence[bool]:
         _PENDING.replace("{mutations}", system_table("mutations", [rows])),
         {"database": rows.database, "table": rows.name},
     )
+    if result.result_rows:
+        resume_mutations(client, [rows.name])
     return [bool(has_failed) for (has_failed,) in result.result_rows]
 
 
