@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { colorsByValue } from "@/charts/palette";
 import { labelled, ticks } from "@/charts/scale";
 import { markOf } from "@/charts/series";
-import { axisName, captionOf, type Interval } from "@/charts/time";
+import { axisName, captionOf, type Interval, intervalName } from "@/charts/time";
 
 const LENGTH_MS: Record<"hour" | "day", number> = { hour: 3_600_000, day: 86_400_000 };
 
@@ -29,6 +29,18 @@ test("midnight is named by its day below an axis of hours", () => {
   assert.equal(axisName(new Date("2026-05-01T00:00Z"), "hour", "UTC"), "May 1");
   assert.equal(axisName(new Date("2026-05-01T06:00Z"), "hour", "UTC"), "06:00");
   assert.equal(axisName(new Date("2026-05-01T00:00Z"), "hour", "Asia/Kolkata"), "05:30");
+});
+
+test("each zone and each length of an interval has its own names", () => {
+  const night = new Date("2026-05-01T22:30Z");
+  const names = (["UTC", "Asia/Kolkata"] as const).flatMap((zone) =>
+    (["day", "month", "day"] as const).map((interval) => intervalName(night, interval, zone)),
+  );
+
+  assert.deepEqual(names, [
+    ...["Fri, May 1", "May 2026", "Fri, May 1"],
+    ...["Sat, May 2", "May 2026", "Sat, May 2"],
+  ]);
 });
 
 test("labels of hours fall on round hours of the zone", () => {

@@ -1,3 +1,4 @@
+import { browserZone, toLocal } from "@/ui/zonedTime";
 import type { Interval } from "./time";
 
 /** Round whole numbers from 0 to at least the highest, some four of them. */
@@ -44,14 +45,8 @@ export function labelled(
 }
 
 /** Return how many intervals of its day lie before a time; 0 for days and longer intervals. */
-function startOf(time: Date, interval: Interval, zone: string | undefined): number {
+function startOf(time: Date, interval: Interval, zone: string = browserZone()): number {
   if (interval !== "minute" && interval !== "hour") return 0;
-  const parts = new Intl.DateTimeFormat("en", {
-    hour: "numeric",
-    minute: "numeric",
-    hourCycle: "h23",
-    ...(zone !== undefined && { timeZone: zone }),
-  }).formatToParts(time);
-  const part = (type: "hour" | "minute") => Number(parts.find((one) => one.type === type)?.value);
-  return interval === "hour" ? part("hour") : part("hour") * 60 + part("minute");
+  const [hours = 0, minutes = 0] = toLocal(time, zone).slice(11).split(":").map(Number);
+  return interval === "hour" ? hours : hours * 60 + minutes;
 }

@@ -13,13 +13,26 @@ const PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
   month: { month: "long", year: "numeric" },
 };
 
+const formats = new Map<Intl.DateTimeFormatOptions, Map<string | undefined, Intl.DateTimeFormat>>();
+
+/** Return the format of times in a zone. To make one takes as long as to use it twenty times.
+ *
+ * parts: a constant, with which the format is kept
+ */
+function formatOf(parts: Intl.DateTimeFormatOptions, zone?: string): Intl.DateTimeFormat {
+  const ofZones = formats.get(parts) ?? new Map<string | undefined, Intl.DateTimeFormat>();
+  formats.set(parts, ofZones);
+  const known = ofZones.get(zone);
+  if (known !== undefined) return known;
+  const inZone = zone === undefined ? {} : { timeZone: zone };
+  const made = new Intl.DateTimeFormat(LOCALE, { ...parts, hourCycle: "h23", ...inZone });
+  ofZones.set(zone, made);
+  return made;
+}
+
 /** Names the interval that begins at an instant. zone: IANA name, by default the browser's */
 export function intervalName(at: Date, interval: Interval, zone?: string): string {
-  return new Intl.DateTimeFormat(LOCALE, {
-    ...PARTS[interval],
-    hourCycle: "h23",
-    ...(zone !== undefined && { timeZone: zone }),
-  }).format(at);
+  return formatOf(PARTS[interval], zone).format(at);
 }
 
 const AXIS_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
@@ -32,31 +45,25 @@ const AXIS_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
 
 /** Return a short name of a time for an axis, with the day in place of midnight. */
 export function axisName(at: Date, interval: Interval, zone?: string): string {
-  const inZone = { hourCycle: "h23" as const, ...(zone !== undefined && { timeZone: zone }) };
-  const format = (parts: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat(LOCALE, { ...parts, ...inZone }).format(at);
   const isOfDay = interval === "minute" || interval === "hour";
-  const isMidnight = isOfDay && format({ hour: "numeric", minute: "numeric" }) === MIDNIGHT;
-  return format(isMidnight ? AXIS_PARTS.day : AXIS_PARTS[interval]);
+  const isMidnight = isOfDay && formatOf(CLOCK_PARTS, zone).format(at) === midnight();
+  return formatOf(isMidnight ? AXIS_PARTS.day : AXIS_PARTS[interval], zone).format(at);
 }
 
-const MIDNIGHT = new Intl.DateTimeFormat(LOCALE, {
-  hour: "numeric",
-  minute: "numeric",
-  hourCycle: "h23",
-  timeZone: "UTC",
-}).format(0);
+const CLOCK_PARTS: Intl.DateTimeFormatOptions = { hour: "numeric", minute: "numeric" };
+const midnight = () => formatOf(CLOCK_PARTS, "UTC").format(0);
+
+const RANGE_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
+  minute: { ...PARTS.minute, year: "numeric" },
+  hour: { ...PARTS.hour, year: "numeric" },
+  day: { month: "short", day: "numeric", year: "numeric" },
+  week: { ...PARTS.week, year: "numeric" },
+  month: PARTS.month,
+};
 
 /** A range as "1–14 May". */
 export function rangeName(from: Date, to: Date, interval: Interval, zone?: string): string {
-  const parts: Intl.DateTimeFormatOptions =
-    interval === "month" ? PARTS.month : { ...PARTS[interval], year: "numeric" };
-  if (interval === "day") delete parts.weekday;
-  return new Intl.DateTimeFormat(LOCALE, {
-    ...parts,
-    hourCycle: "h23",
-    ...(zone !== undefined && { timeZone: zone }),
-  }).formatRange(from, to);
+  return formatOf(RANGE_PARTS[interval], zone).formatRange(from, to);
 }
 
 /** Return the caption of a chart, which says in words what it shows. */

@@ -35,17 +35,10 @@ export function browserZone(): string {
 
 /** Return the local time in the zone as if it were UTC, in milliseconds. */
 function wallTime(instant: Date, zone: string): number {
-  const parts = formatOf(zone).formatToParts(instant);
-  const part = (type: Intl.DateTimeFormatPartTypes) =>
-    Number(parts.find((one) => one.type === type)?.value);
-  return Date.UTC(
-    part("year"),
-    part("month") - 1,
-    part("day"),
-    part("hour"),
-    part("minute"),
-    part("second"),
-  );
+  // As "6/15/2030, 13:00:00". Its parts as objects would take twice as long.
+  const numbers = formatOf(zone).format(instant).split(/\D+/).map(Number);
+  const [month = 0, day, year = 0, hour, minute, second] = numbers;
+  return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
