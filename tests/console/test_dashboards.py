@@ -13,6 +13,13 @@ from tests.console.screen import Console
 pytestmark = pytest.mark.long("drives Chromium")
 
 IS_IN_SIGHT = "element => element.getBoundingClientRect().top < innerHeight"
+# Counts how often a tile waits for something.
+NOTE_WAITS = """() => {
+  window.waits = 0;
+  const look = () => { waits += document.querySelectorAll('article [aria-busy="true"]').length; };
+  const seen = { attributeFilter: ['aria-busy'], childList: true, subtree: true };
+  new MutationObserver(look).observe(document, seen);
+}"""
 HOSTILE = '<img src=x onerror="alert(1)">‮evil'
 
 
@@ -151,6 +158,7 @@ def test_kept_answers_come_with_the_dashboard_and_are_not_asked_for_again(
     asked.clear()
 
     console.open(project.at("dashboards"))
+    console.page.evaluate(NOTE_WAITS)
     console.page.get_by_role("link", name="Weekly").click()
     for name in names:
         expect(last_number(console, name)).to_have_attribute(
@@ -158,6 +166,8 @@ def test_kept_answers_come_with_the_dashboard_and_are_not_asked_for_again(
         )
     console.settle()
     assert not asked
+    # All tiles are drawn at once: to draw each with its heading first took twice as long.
+    assert console.page.evaluate("waits") == 0
 
     project.events("event 5", "cem")
     tile(console, "event 5").get_by_role("button", name="More for event 5").click()

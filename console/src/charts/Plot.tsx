@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useLayoutEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type PlotData, plotOptions, plotValues, sums } from "./plotOptions";
@@ -9,7 +9,7 @@ interface Props extends PlotData {
   onOpen: ((index: number, series: number) => void) | undefined;
 }
 
-/** The canvas of lines, which is loaded with the first chart. */
+/** The canvas of lines. */
 export default function Plot(props: Props) {
   const { times, series, interval, zone, isPartial, isStacked, height, cursor } = props;
   const { thresholds } = props;
@@ -18,7 +18,7 @@ export default function Plot(props: Props) {
   const calls = useRef(props);
   calls.current = props;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
     const data: PlotData = {
@@ -31,20 +31,24 @@ export default function Plot(props: Props) {
       isStacked,
       height,
     };
-    const draw = () => {
+    const draw = (width: number) => {
       plot.current?.destroy();
-      const options = plotOptions(data, element, {
+      const options = plotOptions(data, getComputedStyle(element), {
+        width,
         onMove: (index) => calls.current.onCursor(index),
       });
       plot.current = new uPlot(options, plotValues(data), element);
     };
-    draw();
-    const resized = new ResizeObserver(() => {
-      plot.current?.setSize({ width: element.clientWidth, height });
+    // Called first in the frame in which the box is laid out. To ask for the width here would lay
+    // out the page again for each chart.
+    const resized = new ResizeObserver(([box]) => {
+      const width = Math.round(box?.contentRect.width ?? 0);
+      if (plot.current === null) draw(width);
+      else plot.current.setSize({ width, height });
     });
     resized.observe(element);
     // Colours are read when it is drawn, and so once more with each theme.
-    const themed = new MutationObserver(draw);
+    const themed = new MutationObserver(() => draw(element.clientWidth));
     themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     return () => {
       resized.disconnect();

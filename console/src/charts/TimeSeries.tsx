@@ -1,8 +1,8 @@
-import { lazyPart } from "@/ui/lazyPart";
 import { words } from "@/words/charts";
 import { formatNumber } from "@/words/format";
 import { NoData } from "./CursorBox";
 import { Figure, type FigureProps } from "./Figure";
+import { LazyPlot } from "./LazyPlot";
 import { Legend } from "./Legend";
 import type { Point, Series, Threshold } from "./series";
 import { type Interval, intervalName } from "./time";
@@ -30,7 +30,6 @@ export interface TimeSeriesProps
   height?: number;
 }
 
-const Plot = lazyPart("plot", async () => (await import("./Plot")).default);
 const HEIGHT = 220;
 const NO_THRESHOLDS: readonly Threshold[] = [];
 
@@ -98,7 +97,7 @@ export function TimeSeries(props: TimeSeriesProps) {
             style={{ height }}
             onKeyDown={cursor.onKeyDown}
           >
-            <Plot
+            <LazyPlot
               times={times}
               series={series}
               interval={interval}

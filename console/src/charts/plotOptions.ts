@@ -56,10 +56,9 @@ function levels(thresholds: readonly Threshold[], count: number): number[][] {
 
 export function plotOptions(
   data: PlotData,
-  element: HTMLElement,
-  { onMove }: { onMove: (index: number | null) => void },
+  style: CSSStyleDeclaration,
+  { width, onMove }: { width: number; onMove: (index: number | null) => void },
 ): uPlot.Options {
-  const style = getComputedStyle(element);
   const color = (token: string) => style.getPropertyValue(token).trim();
   const font = `12px ${style.fontFamily}`;
   const lines = data.series.map((one, place): uPlot.Series => {
@@ -93,7 +92,7 @@ export function plotOptions(
     ticks: { show: false },
   };
   return {
-    width: element.clientWidth,
+    width,
     height: data.height,
     legend: { show: false },
     padding: [8, 22, 0, 0],

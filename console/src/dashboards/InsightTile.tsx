@@ -14,6 +14,7 @@ import {
   useIsAsking,
   useKind,
 } from "@/insights";
+import { useStable } from "@/lib/hooks";
 import { IconButton } from "@/ui/Button";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { LINK } from "@/ui/Page";
@@ -132,6 +133,7 @@ function Asked(props: AskedProps) {
   const answering = useAnswer(query, { known, isWaiting: !isWanted });
   const { answer, isOutdated, refresh } = answering;
   useRounds(round, refresh);
+  const open = useStable(onBehind);
   const missing = kind.data?.missing(question) ?? null;
   const shown = answer !== undefined && !isOutdated ? answer : undefined;
   const number =
@@ -164,7 +166,7 @@ function Asked(props: AskedProps) {
             question={question}
             answer={shown}
             height={height}
-            onOpen={onBehind}
+            onOpen={open}
           />
         )}
         {shown === undefined && answering.error === null && missing === null && (

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { LayoutDashboard } from "lucide-react";
-import { type Answer, type Question, storedQuery, useKind } from "@/insights";
+import { type Answer, loadStored, type Question, storedQuery, useKind } from "@/insights";
 import { dataOf, publicApi } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import type { components } from "@/lib/schema";
@@ -29,10 +29,14 @@ export default function SharedPage() {
   const { token } = route.useParams();
   const shared = useQuery({
     queryKey: ["shared", token],
-    queryFn: ({ signal }) =>
-      dataOf(
+    queryFn: async ({ client, signal }) => {
+      const found = await dataOf(
         publicApi.GET("/api/shared_dashboards/{token}/", { params: { path: { token } }, signal }),
-      ),
+      );
+      const insights = found.tiles.filter(({ text }) => text === null);
+      await loadStored(client, insights);
+      return found;
+    },
     retry: false,
     refetchInterval: ({ state }) => {
       if (state.error !== null) return false;

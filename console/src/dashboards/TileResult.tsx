@@ -1,3 +1,4 @@
+import { memo } from "react";
 import { type Answer, type Kind, notesOf, type Place, type Question } from "@/insights";
 
 // Height taken by the tile around its figure, and by the figure around its drawing.
@@ -13,8 +14,8 @@ interface Props {
   onOpen?: (place: Place) => void;
 }
 
-/** The result of a tile, as tall as the tile allows. */
-export const TileResult = ({ kind, question, answer, height, onOpen }: Props) => (
+/** The result of a tile, as tall as the tile allows. It is drawn again only for other properties. */
+export const TileResult = memo(({ kind, question, answer, height, onOpen }: Props) => (
   <kind.Result
     isTile
     question={question}
@@ -22,7 +23,7 @@ export const TileResult = ({ kind, question, answer, height, onOpen }: Props) =>
     height={Math.max(LEAST_PX, height - AROUND_PX)}
     {...(onOpen && { onOpen })}
   />
-);
+));
 
 /** What the tile says about its numbers, such as "25 of 311 values shown", on one line. */
 export function TileNotes({ kind, ...asked }: Pick<Props, "kind" | "question" | "answer">) {

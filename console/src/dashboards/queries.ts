@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
+import { loadPart } from "@/lib/parts";
 import type { components } from "@/lib/schema";
 
 export type Dashboard = components["schemas"]["DashboardBody"];
@@ -18,14 +19,27 @@ export const dashboardKeys = {
 export const dashboardQuery = (projectId: string, id: number) =>
   queryOptions({
     queryKey: dashboardKeys.one(projectId, id),
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET(PATH, {
-          params: { path: { project_id: projectId, id }, query: { own_questions: true } },
-          signal,
-        }),
-      ),
+    queryFn: async ({ client, signal }) => {
+      const [dashboard, { loadStored }] = await Promise.all([
+        dataOf(
+          api.GET(PATH, {
+            params: { path: { project_id: projectId, id }, query: { own_questions: true } },
+            signal,
+          }),
+        ),
+        loadReader(),
+      ]);
+      // Tiles that are drawn once take half the time of tiles that wait for their parts.
+      await loadStored(
+        client,
+        dashboard.tiles.flatMap(({ insight }) => insight ?? []),
+      );
+      return dashboard;
+    },
   });
+
+/** Load what reads stored insights, which is too large for the first load. */
+export const loadReader = () => loadPart(() => import("./reader"));
 
 /** Read a dashboard without answers. */
 export const readDashboard = (projectId: string, id: number) =>

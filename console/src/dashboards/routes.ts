@@ -2,8 +2,11 @@ import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute, rootRoute } from "@/app/parents";
 import { queryClient } from "@/app/queries";
-import { dashboardQuery } from "./queries";
+import { dashboardQuery, loadReader } from "./queries";
 import { readDashboardSearch, readDashboardsSearch } from "./search";
+
+// The query of the dashboard fails for the same reason, and says so.
+const ignore = () => undefined;
 
 const dashboardsRoute = createRoute({
   getParentRoute: () => projectRoute,
@@ -19,6 +22,8 @@ const dashboardRoute = createRoute({
   // Reading a dashboard counts as opening it, so it is not read when a pointer only passes its link.
   loader: ({ params: { projectId, dashboardId }, preload }) => {
     if (!preload) void queryClient.prefetchQuery(dashboardQuery(projectId, Number(dashboardId)));
+    // While the answers are on their way.
+    void loadReader().then(({ loadLines }) => loadLines(queryClient), ignore);
   },
   component: lazyScreen(() => import("./DashboardPage")),
 });

@@ -19,6 +19,6 @@ export { EditDetails, type KnownDetails } from "./saved/EditDetails";
 export { authorOf, nameOfInsight } from "./saved/names";
 export { type Insight, insightsQuery, useInsightChange } from "./saved/queries";
 export { SavedItemPage } from "./saved/SavedItemPage";
-export { storedQuery } from "./saved/stored";
+export { loadLines, loadStored, storedQuery } from "./saved/stored";
 export { TrendChart } from "./TrendChart";
 export { type Trend, type TrendFilters, trendQuery } from "./trend";

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 
 /** The value once it has not changed for so long. */
 export function useSettled<T>(value: T, delayMs = 300): T {
@@ -27,6 +27,13 @@ export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Fanion`;
   }, [title]);
+}
+
+/** Return a function that stays the same while what it calls changes. */
+export function useStable<A extends readonly unknown[]>(call: (...given: A) => void) {
+  const latest = useRef(call);
+  latest.current = call;
+  return useCallback((...given: A) => latest.current(...given), []);
 }
 
 /** Tracks what a screen wrote to outside state that updates late, such as the URL. By the time a write

@@ -1,7 +1,13 @@
-import { queryOptions, useQuery } from "@tanstack/react-query";
-import type { ComponentType } from "react";
+import { type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
+import type { ComponentType, ReactNode } from "react";
 import { loadPart } from "@/lib/parts";
 import { Loaded } from "@/ui/States";
+
+interface LazyPart<P> {
+  (props: P): ReactNode;
+  /** Load it before it is shown, so that it is drawn at once. */
+  load: (queries: QueryClient) => Promise<void>;
+}
 
 /** A part of a screen that is loaded when it is shown first. Where it cannot be loaded, it says so in
  * its place and offers to try again.
@@ -12,7 +18,7 @@ export function lazyPart<P extends object>(
   name: string,
   load: () => Promise<ComponentType<P>>,
   rows = 5,
-): ComponentType<P> {
+): LazyPart<P> {
   const part = queryOptions({
     queryKey: ["part", name],
     queryFn: () => loadPart(load),
@@ -20,12 +26,14 @@ export function lazyPart<P extends object>(
     gcTime: Number.POSITIVE_INFINITY,
   });
   // biome-ignore lint/correctness/noComponentHookFactories: called once for each part, by its module.
-  return function Part(props: P) {
+  function Part(props: P) {
     const query = useQuery(part);
     return (
       <Loaded query={query} rows={rows}>
         {(Content) => <Content {...props} />}
       </Loaded>
     );
-  };
+  }
+  Part.load = (queries: QueryClient) => queries.prefetchQuery(part);
+  return Part;
 }

@@ -1,4 +1,6 @@
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
+import { LazyPlot } from "@/charts/LazyPlot";
+import { kindQuery } from "@/insights/kinds";
 import type { Kind } from "@/insights/kinds/kind";
 import { type ReadQuery, readQuery } from "@/insights/kinds/stored";
 import { KIND_NAMES, type KindName, QUERY_KINDS, type Question } from "@/insights/question/model";
@@ -42,6 +44,24 @@ export const storedQuery = (queries: QueryClient, insight: StoredQuery) =>
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
+
+/** Load all that draws some insights, and read their questions, before they are shown. What cannot be
+ * loaded says so in its place.
+ */
+export async function loadStored(
+  queries: QueryClient,
+  insights: readonly StoredQuery[],
+): Promise<void> {
+  const parts = insights.map((insight) => queries.prefetchQuery(storedQuery(queries, insight)));
+  if (insights.some((insight) => kindOfStored(insight) === "trends"))
+    parts.push(loadLines(queries));
+  await Promise.all(parts);
+}
+
+/** Load what draws a trend, which most insights are. */
+export async function loadLines(queries: QueryClient): Promise<void> {
+  await Promise.all([queries.prefetchQuery(kindQuery("trends")), LazyPlot.load(queries)]);
+}
 
 /** Cache the question of an insight that was just saved, so that it is not parsed again. */
 export function noteStored(queries: QueryClient, insight: StoredQuery, question: Question): void {
