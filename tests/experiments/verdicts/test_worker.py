@@ -107,7 +107,7 @@ async def test_an_experiment_that_has_ended_is_calculated_once_more(tenant: Tena
 
 
 async def test_a_draft_is_not_calculated(tenant: Tenant) -> None:
+    await check_at(tenant, hours=9)  # those of other tests
     await create(tenant)
-    tenant.server.clock.time = NOW + timedelta(hours=9)
 
     assert await tenant.server.running.questions.verdicts.work_once() is False

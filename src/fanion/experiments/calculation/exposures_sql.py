@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from fanion.experiments.calculation.question import ExposureQuestion
-from fanion.experiments.calculation.units_sql import UnitsSql
+from fanion.experiments.calculation.units_sql import IS_EXPOSED, UnitsSql
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.properties.bindings import micros
@@ -18,15 +18,15 @@ HELD_OUT: Final = -1
 EARLIER: Final = -2
 
 _BY_DAY = """
-  SELECT multiIf(was_earlier, {earlier}, empty(seen), {held_out}, toInt16(arm)) AS place,
+  SELECT multiIf(was_earlier, {earlier}, NOT {is_exposed}, {held_out}, toInt16(arm)) AS place,
          {day} AS day,
          count() AS units,
-         min(first_at) AS first,
-         max(first_at) AS last
-    FROM (SELECT was_earlier, was_held_out, seen,
-                 if({several}, 0, first.3) AS arm, first.1 + {origin} AS first_at
+         min(exposed_at) AS first,
+         max(exposed_at) AS last
+    FROM (SELECT was_earlier, was_held_out, highest_arm,
+                 if({several}, 0, first_arm) AS arm, first_at + {origin} AS exposed_at
             FROM ({units}))
-   WHERE was_earlier OR notEmpty(seen) OR was_held_out
+   WHERE was_earlier OR {is_exposed} OR was_held_out
 GROUP BY place, day
 ORDER BY place, day
 """
@@ -54,7 +54,8 @@ def exposures_statement(
     text = _BY_DAY.format(
         earlier=EARLIER,
         held_out=HELD_OUT,
-        day=f"roundDown(first_at, {bound})",
+        is_exposed=IS_EXPOSED,
+        day=f"roundDown(exposed_at, {bound})",
         several=sql.several,
         origin=sql.origin,
         units=sql.units([], with_held_out=True),

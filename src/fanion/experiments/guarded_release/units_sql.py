@@ -8,7 +8,7 @@ from typing import Final
 
 from fanion.events.storage.filters_sql import group_key
 from fanion.experiments.calculation.question import ExperimentQuestion
-from fanion.experiments.calculation.units_sql import UnitsSql
+from fanion.experiments.calculation.units_sql import IS_EXPOSED, UnitsSql
 from fanion.experiments.guarded_release.question import StepQuestion
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler
@@ -44,6 +44,7 @@ class StepUnitsSql(UnitsSql):
         A person with several distinct ids has the arm of the one that called the flag first.
         """
         return f"""
-  SELECT *, first.3 AS arm, greatest(first.1, {self.at(self._step_at)}) AS first_at
+  SELECT * EXCEPT (first_at), first_arm AS arm,
+         greatest(first_at, {self.at(self._step_at)}) AS first_at
     FROM ({units})
-   WHERE notEmpty(seen)"""
+   WHERE {IS_EXPOSED}"""
