@@ -186,6 +186,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(HERE).parts[0]
         if item.get_closest_marker(BROWSER) and folder not in IN_BROWSER:
             raise pytest.UsageError(f"{item.nodeid} is left out by `-m browser`: see IN_BROWSER")
+        if item.get_closest_marker("cluster") and folder != "cluster":
+            raise pytest.UsageError(
+                f"{item.nodeid} is left out by `make`, which names tests/cluster"
+            )
         if drives_processes(item.path) and not any(map(item.get_closest_marker, PARTS)):
             raise pytest.UsageError(f"{item.nodeid} is neither marked `long` nor `quick`")
     tests = Counter(item.path for item in items)
