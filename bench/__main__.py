@@ -17,6 +17,7 @@ from bench import (
     experiments,
     flag_change,
     flags,
+    guards,
     ingestion,
     insights,
     load,
@@ -49,12 +50,13 @@ CASES = {
     "cohort-upload": cohort_service.upload,
     "insights": insights.run,
     "experiments": experiments.run,
+    "guards": guards.run,
 }
 # A part of another case runs with that case. Cases with questions would first make 20 M events.
 ALL = [
     name
     for name in CASES
-    if name not in ("cohort-upload", "insights", "console-insights", "experiments")
+    if name not in ("cohort-upload", "insights", "console-insights", "experiments", "guards")
 ]
 
 

@@ -6,6 +6,7 @@ DATA is the folder of a server that does not run.
 """
 
 import sys
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ DAYS: Final = timedelta(days=30)
 VARIANTS: Final = {"control": 34, "test": 33, "third": 33}
 CALLS: Final = 3  # of each person; half of them only call once
 
-_PERSON = """
+PERSON: Final = """
   toUUID(UUIDNumToString(toFixedString(unhex(concat('0187f3a000000000',
     leftPad(hex(who), 16, '0'))), 16)))
 """
@@ -26,7 +27,7 @@ _STORE = f"""
   INSERT INTO events
     (project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties)
   SELECT {{project:UInt64}}, reinterpretAsUUID(sipHash128(number, 'call')),
-         '$feature_flag_called', concat('user-', toString(who)), {_PERSON}, time, time,
+         '$feature_flag_called', concat('user-', toString(who)), {PERSON}, time, time,
          concat('{{"$feature_flag":"{KEY}","$feature_flag_response":"', variant, '"}}')
     FROM (SELECT number,
                  intDiv(number, {CALLS}) AS who,
@@ -40,18 +41,25 @@ _STORE = f"""
 
 
 def make_exposures(data: Path, events: int, project: int) -> None:
-    persons = min(PERSONS, max(1000, events // 40))
+    values = {
+        "project": project,
+        "start": int((END - DAYS).timestamp()),
+        "seconds": int(DAYS.total_seconds()),
+        "calls": persons_of(events) * CALLS,
+    }
+    store_events(data, _STORE, values)
+
+
+def persons_of(events: int) -> int:
+    """Return how many persons an event store of this size has."""
+    return min(PERSONS, max(1000, events // 40))
+
+
+def store_events(data: Path, statement: str, values: Mapping[str, int]) -> None:
+    """Run a statement in the event store of a server that does not run."""
     inserts, reads = open_clients(engine_at(f"chdb://{data}/events"))
     try:
-        inserts[0].command(
-            _STORE,
-            {
-                "project": project,
-                "start": int((END - DAYS).timestamp()),
-                "seconds": int(DAYS.total_seconds()),
-                "calls": persons * CALLS,
-            },
-        )
+        inserts[0].command(statement, dict(values))
     finally:
         for client in (*inserts, *reads):
             client.close()
