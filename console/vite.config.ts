@@ -37,7 +37,7 @@ export default defineConfig({
             { name: "shell", tags: ["$initial"], priority: 2 },
             { name: "icons", test: /lucide-react/, minShareCount: 3 },
             // Else it joins the editor's file, which the tabs of a flag would load for it.
-            { name: "questions", test: /\/flags\/questions/ },
+            { name: "questions", test: /\/flags\/(questions|requests)/ },
             { name: "common", test: /\/src\//, minShareCount: 12, maxModuleSize: 3_000 },
           ],
         },

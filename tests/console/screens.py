@@ -237,6 +237,12 @@ SCREENS = (
     _flag("flag-variants", "checkout-layout"),
     _flag("flag-of-groups", "company-dashboard"),
     _flag("flag-with-rollback", "risky-payment", tab="rollout"),
+    _flag(
+        "flag-release",
+        "gradual",
+        _pressing("Start guarded release"),
+        tab="rollout",
+    ),
     _flag("flag-scheduled", "gradual", tab="rollout"),
     _flag("flag-dependent", "dependent"),
     _flag("flag-hostile", "a-key-that-is-as-long-as-keys-of-a-team-that-writes-sentences"),

@@ -53,6 +53,7 @@ def make_flags(project: Project, cohorts: dict[str, Json], people: list[str]) ->
     flags = {flag["key"]: flag for flag in made}
     flags["dependent"] = project.flag("dependent", when(_on(flags["beta-search"]), rollout=100))
     _schedule(project, flags["gradual"])
+    _release(project, flags["risky-payment"])
     _change(project, flags["new-checkout"])
     _evaluate(project, people)
     return flags
@@ -75,6 +76,20 @@ def _schedule(project: Project, flag: Json) -> None:
     ]
     payload = {"operation": "update_rollout_percentage", "steps": steps}
     project.post(f"/feature_flags/{flag['id']}/scheduled_changes/", payload=payload)
+
+
+def _release(project: Project, flag: Json) -> None:
+    """Start a guarded release that nobody has been compared in."""
+    common = {"kind": "ExperimentMetric", "goal": "decrease"}
+    failed = {"kind": "EventsNode", "event": "checkout failed"}
+    project.post(
+        f"/feature_flags/{flag['id']}/guarded_release/",
+        steps=[{"rollout_percentage": 50, "hold_minutes": 1440}, {"rollout_percentage": 100}],
+        metrics=[
+            {**common, "metric_type": "funnel", "series": [failed], "tolerance": 0.05},
+            {**common, "metric_type": "mean", "source": failed, "name": MARKUP},
+        ],
+    )
 
 
 def _change(project: Project, flag: Json) -> None:

@@ -10,6 +10,8 @@ ENDLESS = "/stream/"
 # Answered by a server that is starting.
 STARTING = (502, 503)
 ABORTED = "net::ERR_ABORTED"
+# Read by screens that cannot know whether there is any: 404 is an answer like others.
+OPTIONAL = "/guarded_release/"
 # Written for each failed response; those are checked one by one.
 FAILED_LOAD = "Failed to load resource:"
 
@@ -83,6 +85,8 @@ class Watch:
 
     def _answered(self, response: Response) -> None:
         if response.status < 400 or (self._may_be_lost and response.status in STARTING):
+            return
+        if response.status == 404 and response.url.endswith(OPTIONAL):
             return
         for status, path in self._expected:
             if status == response.status and path in response.url:

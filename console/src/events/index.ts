@@ -1,2 +1,2 @@
 // The exports for other features.
-export { eventOptions } from "./options";
+export { eventOptions, propertyOptions } from "./options";

@@ -25,3 +25,24 @@ export function eventOptions(projectId: string): OptionSource {
     },
   };
 }
+
+/** Names of the properties that an event was sent with. */
+export function propertyOptions(projectId: string, event: string | null): OptionSource {
+  return {
+    key: ["event properties", projectId, event],
+    load: async (search, signal) => {
+      const query = {
+        limit: NAMES_MAX,
+        ...(search && { search }),
+        ...(event !== null && { event_names: JSON.stringify([event]) }),
+      };
+      const found = await dataOf(
+        api.GET("/api/projects/{project_id}/property_definitions/", {
+          params: { path: { project_id: projectId }, query },
+          signal,
+        }),
+      );
+      return found.results.map(({ name }) => ({ value: name }));
+    },
+  };
+}

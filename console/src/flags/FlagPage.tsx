@@ -24,10 +24,7 @@ import { useFlagChanges } from "./useFlagChanges";
 const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
 
 // Loaded when they are opened first.
-const RolloutTab = lazyPart(
-  "flag rollout",
-  async () => (await import("./tabs/RolloutTab")).RolloutTab,
-);
+const RolloutTab = lazyPart("flag rollout", async () => (await import("./RolloutTab")).RolloutTab);
 const UsageTab = lazyPart("flag usage", async () => (await import("./tabs/UsageTab")).UsageTab);
 const ActivityTab = lazyPart(
   "flag activity",

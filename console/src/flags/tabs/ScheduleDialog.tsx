@@ -10,9 +10,9 @@ import { TextField } from "@/ui/Field";
 import { SelectField } from "@/ui/Select";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagRollout";
-import { type Flag, isObjects, readCondition } from "../model";
+import { conditionsOf } from "../conditions";
+import type { Flag } from "../model";
 import { flagKeys } from "../queries";
-import { conditionParts, sentenceText } from "../sentence";
 import { type Draft, type DraftStep, nextStep, type Operation, scheduleOf } from "./schedule";
 import { schedule } from "./scheduleQueries";
 
@@ -148,15 +148,4 @@ function Steps({ steps, hasShare, onChange }: StepsProps) {
       ))}
     </ol>
   );
-}
-
-function conditionsOf(flag: Flag): { sentence: string; share: number }[] {
-  const { groups, aggregation_group_type_index: index } = flag.filters;
-  if (!isObjects(groups)) return [];
-  return groups.map((group) => {
-    const read = readCondition(group);
-    if (read === null) return { sentence: "", share: 100 };
-    const parts = conditionParts(read, typeof index === "number" ? index : null);
-    return { sentence: sentenceText(parts), share: read.share };
-  });
 }
