@@ -88,6 +88,11 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "filters__holdout_groups__0__rollout",
         "rollout_percentage",
     ),
+    "a holdout without a percentage": (
+        {"groups": [{}], "holdout": {"id": 1}},
+        "filters__holdout",
+        "exclusion_percentage",
+    ),
     "conditions next to groups": (
         {"groups": [{}], "properties": [PLAN]},
         "filters__properties",

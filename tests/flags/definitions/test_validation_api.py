@@ -288,3 +288,45 @@ async def test_what_is_allowed_is_echoed_as_it_was_sent(tenant: Tenant) -> None:
         flag = await tenant.create_flag(key=f"flag-{number}", filters=filters)
 
         assert flag["filters"] == (filters or ON_FOR_EVERYONE), name
+
+
+@pytest.mark.parametrize("name", ["POST", "PATCH"])
+async def test_a_holdout_is_stored_as_the_group_that_it_means(tenant: Tenant, name: str) -> None:
+    groups = [{"properties": [], "rollout_percentage": 100, "variant": "holdout-7"}]
+    filters = {**ON_FOR_EVERYONE, "holdout": {"id": 7, "exclusion_percentage": 100.0}}
+
+    sent = ON_FOR_EVERYONE if name == "PATCH" else filters
+    made = await tenant.create_flag(key="held", filters=sent)
+    if name == "PATCH":
+        path = f"/feature_flags/{made['id']}/"
+        made = (await tenant.api.patch(path, json={"filters": filters})).json()
+        filters["holdout_groups"] = groups
+        again = await tenant.api.patch(path, json={"filters": filters})
+        assert again.json()["filters"] == made["filters"]
+
+    assert made["filters"] == {**ON_FOR_EVERYONE, "holdout_groups": groups}
+    assert (await tenant.decide("ann"))["featureFlags"]["held"] == "holdout-7"
+
+
+@pytest.mark.parametrize(
+    "holdout",
+    [
+        {"id": "7", "exclusion_percentage": 10},
+        {"id": 7, "exclusion_percentage": 101},
+        {"id": 7, "exclusion_percentage": True},
+        {"id": 7, "exclusion_percentage": 10, "name": "x"},
+        [7],
+        "7",
+        {"id": 7, "exclusion_percentage": 20},
+    ],
+)
+async def test_a_holdout_that_is_not_valid_or_contradicts_is_refused(
+    tenant: Tenant, holdout: Any
+) -> None:
+    group = {"properties": [], "rollout_percentage": 10, "variant": "holdout-7"}
+    filters = {**ON_FOR_EVERYONE, "holdout_groups": [group], "holdout": holdout}
+
+    answer = await tenant.api.post("/feature_flags/", json={"key": "held", "filters": filters})
+
+    assert answer.status_code == 400
+    assert answer.json()["attr"] == "filters__holdout"

@@ -22,7 +22,12 @@ from fanion.flags.definitions.validation.filters import (
     with_enrollment_of,
 )
 from fanion.flags.definitions.validation.posthog_fields import OF_FLAG
-from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime, grouped_filters
+from fanion.flags.engine.definition import (
+    BucketingIdentifier,
+    EvaluationRuntime,
+    grouped_filters,
+    with_holdout_groups,
+)
 from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.projects.model import UserSummary
 from fanion.rest.validation import normal_tags
@@ -220,7 +225,7 @@ def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
         Invalid: A field is not allowed.
     """
     check_key(data.key)
-    filters = dict(with_whole_percentages(data.filters or {}))
+    filters = dict(with_whole_percentages(with_holdout_groups(data.filters or {})))
     if filters:
         _check_filters(filters, creating=True, stored=None)
     check_conditions(data.rollback_conditions, None)
@@ -248,7 +253,7 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     if "filters" in values:
         if values["filters"] is None:
             raise Invalid("This field may not be null.", code="null", attr="filters")
-        values["filters"] = dict(with_whole_percentages(values["filters"]))
+        values["filters"] = dict(with_whole_percentages(with_holdout_groups(values["filters"])))
         _check_filters(values["filters"], creating=False, stored=stored)
     if "rollback_conditions" in values:
         check_conditions(values["rollback_conditions"], flag.rollback_conditions)

@@ -174,6 +174,35 @@ def grouped_filters(row: FlagRow) -> dict[str, Any]:
     return {"groups": [only], **rest}
 
 
+def with_holdout_groups(filters: Any) -> Any:
+    """Return the filters with `holdout`, of later versions of PostHog, as the group that it means.
+
+    A holdout that is not valid, or that contradicts `holdout_groups`, is left as it is, and so are
+    filters that are not an object.
+
+    Source: experiments.md, section 1, "Holdouts".
+    """
+    if not isinstance(filters, Mapping) or not _is_holdout(filters.get("holdout")):
+        return filters
+    sent = filters["holdout"]
+    group = {
+        "properties": [],
+        "rollout_percentage": sent["exclusion_percentage"],
+        "variant": f"holdout-{sent['id']}",
+    }
+    if filters.get("holdout_groups") not in (None, [], [group]):
+        return filters
+    rest = {name: value for name, value in filters.items() if name != "holdout"}
+    return {**rest, "holdout_groups": [group]}
+
+
+def _is_holdout(sent: Any) -> bool:
+    if not isinstance(sent, dict) or sent.keys() != {"id", "exclusion_percentage"}:
+        return False
+    share = sent["exclusion_percentage"]
+    return type(sent["id"]) is int and type(share) in (int, float) and 0 <= share <= 100
+
+
 def payload_of(payloads: object, name: str) -> Any:
     """Return the payload for a variant, or for `true`; null and empty text count as no payload."""
     payload = payloads.get(name) if isinstance(payloads, Mapping) else None

@@ -16,7 +16,7 @@ from fanion.experiments.model import require_end_after_start
 from fanion.flags.definitions.rollback_conditions import check_conditions
 from fanion.flags.definitions.validation.filters import check_filters
 from fanion.flags.definitions.validation.parts import same_json
-from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.engine.definition import FlagRow, grouped_filters, with_holdout_groups
 from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.insights.alerts.model import check_threshold
 from fanion.insights.kinds.validation import (
@@ -339,7 +339,9 @@ def _normal_flag(flag: FlagEntry) -> FlagEntry:
     return structs.replace(
         flag,
         key=flag.key.strip(),
-        filters=with_whole_percentages(grouped_filters(FlagRow(0, flag.key, flag.filters))),
+        filters=with_whole_percentages(
+            with_holdout_groups(grouped_filters(FlagRow(0, flag.key, flag.filters)))
+        ),
         tags=normal_tags(flag.tags),
         analytics_dashboards=list(dict.fromkeys(flag.analytics_dashboards)),
     )

@@ -147,6 +147,17 @@ def _older_form(filters: FilterPart, name: str, _: Before) -> None:
         raise filters.error(name, f"{detail} groups.")
 
 
+def _holdout(filters: FilterPart, name: str, _: Before) -> None:
+    """Refuse what is left of a holdout when it has been made a group."""
+    if is_idle(filters.values.get(name)) or filters.change.has_entry(name):
+        return
+    raise filters.error(
+        name,
+        'A holdout needs an "id" that is a whole number and an "exclusion_percentage" from 0 to '
+        "100, nothing else, and no holdout_groups that differ from it.",
+    )
+
+
 # Only null: generators of clients have no type that is null alone.
 _NULL: Final = {"type": ["integer", "null"], "not": {"type": "integer"}}
 _NOT_FOR_PERSONS: Final = "Only for a flag of a group type."
@@ -200,6 +211,18 @@ class ConditionSet(Options):
 
 
 @dataclass(frozen=True, slots=True)
+class Holdout(Options):
+    """The persons who get the variant of a holdout, in the form of later versions of PostHog."""
+
+    required = ("id", "exclusion_percentage")
+
+    id: ClassVar[Annotated[int, unread({"type": "integer"})]]
+    exclusion_percentage: ClassVar[
+        Annotated[float, unread({"type": "number", "minimum": 0, "maximum": 100})]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Filters(Options):
     """The filters of a flag.
 
@@ -210,7 +233,11 @@ class Filters(Options):
 
     early_exit: ClassVar[Annotated[None, _EARLY_EXIT]]
     feature_enrollment: ClassVar[Annotated[None, _unsupported("Use super_groups.")]]
-    holdout: ClassVar[Annotated[None, _unsupported("Use holdout_groups.")]]
+    holdout: ClassVar[
+        Annotated[
+            None, replace(inner(Holdout), read=_holdout), "Stored as the first of holdout_groups."
+        ]
+    ]
     properties: ClassVar[
         Annotated[None, Option(_older_form, NOTHING), "The older form; use groups."]
     ]
