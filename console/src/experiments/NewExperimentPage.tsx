@@ -2,30 +2,53 @@ import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
+import { suggestedKey } from "@/flags";
 import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
-import { TextField } from "@/ui/Field";
-import { Card, LINK, Page } from "@/ui/Page";
+import { LINK, Page } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
-import { toast } from "@/ui/Toast";
+import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/experiments";
-import { createExperiment, useExperimentsRefresh } from "./queries";
+import { createExperiment, type NewExperiment, takeStep, useExperimentsRefresh } from "./queries";
+import { FlagField, useVariantsOf } from "./setup/FlagField";
+import { bodyOf, type Fields, isSaved, newFields } from "./setup/fields";
+import { usePlan } from "./setup/PlanCard";
+import { isPlaced } from "./setup/placed";
+import { withPlan } from "./setup/plan";
+import { SetupForm } from "./setup/SetupForm";
 
 const route = getRouteApi("/signed-in/project/$projectId/experiments/new");
-const FIELDS = ["name", "feature_flag_key"];
 
 export default function NewExperimentPage() {
   const projectId = useProjectId();
   const { flag = "" } = route.useSearch();
   const canEdit = useCanEdit();
-  const [name, setName] = useState("");
-  const [key, setKey] = useState(flag);
+  const [typed, setFields] = useState<Fields>(() => newFields(flag, flag));
+  const [isOwnKey, setOwnKey] = useState(flag !== "");
+  const ofFlag = useVariantsOf(typed.flagKey);
+  const fields = ofFlag === undefined ? typed : { ...typed, variants: ofFlag, rollout: null };
+  const planning = usePlan(fields);
   const create = useCreate(projectId);
+  const change = (next: Fields) =>
+    setFields({
+      ...next,
+      // Those of an existing flag are not kept for another one.
+      variants: ofFlag === undefined ? next.variants : typed.variants,
+      rollout: ofFlag === undefined ? next.rollout : typed.rollout,
+      flagKey: isOwnKey || next.name === typed.name ? next.flagKey : suggestedKey(next.name),
+    });
+  const [isMissing, setMissing] = useState(false);
+  const send = (launch: boolean) => {
+    const body = newBody(fields, planning.plan, ofFlag !== undefined);
+    const decides = (body.metrics?.length ?? 0) + fields.metrics.primary.filter(isSaved).length > 0;
+    setMissing(launch && !decides);
+    if (!launch || decides) create.mutate({ body, launch });
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    create.mutate({ name: name.trim(), feature_flag_key: key.trim() });
+    send(false);
   };
-  const isOfField = FIELDS.some((attr) => errorOf(create.error, attr) !== undefined);
+  const isOfFlag = ofFlag !== undefined || errorOf(create.error, "parameters") === undefined;
   return (
     <Page
       title={words.newTitle}
@@ -36,38 +59,51 @@ export default function NewExperimentPage() {
         </Link>
       }
     >
-      <form onSubmit={submit} className="flex flex-col gap-4">
-        <Card>
-          <div className="grid gap-4 sm:grid-cols-2">
-            <TextField
-              autoFocus
-              label={words.name}
-              error={errorOf(create.error, "name")}
-              value={name}
+      {!canEdit && <p className="text-ink-2">{words.viewerHint}</p>}
+      <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+        <SetupForm
+          fields={fields}
+          onChange={change}
+          flagField={
+            <FlagField
+              value={fields.flagKey}
               disabled={!canEdit}
-              onChange={(event) => setName(event.target.value)}
+              error={
+                errorOf(create.error, "feature_flag_key") ??
+                (isOfFlag ? errorOf(create.error, "parameters") : undefined)
+              }
+              onChange={(flagKey) => {
+                setOwnKey(flagKey !== "");
+                setFields({ ...typed, flagKey });
+              }}
             />
-            <TextField
-              label={words.flagKey}
-              hint={words.flagKeyHint}
-              error={errorOf(create.error, "feature_flag_key")}
-              value={key}
-              disabled={!canEdit}
-              spellCheck={false}
-              onChange={(event) => setKey(event.target.value)}
-            />
+          }
+          planning={planning}
+          isSplitOfFlag={ofFlag !== undefined}
+          isLaunched={false}
+          isReadOnly={!canEdit}
+          error={create.error}
+        />
+        <div
+          data-save-bar
+          className="sticky bottom-0 z-20 -mx-4 flex flex-wrap items-center justify-end gap-3 border-line border-t bg-panel px-4 py-3 sm:mx-0 sm:rounded-t-lg sm:border-x"
+        >
+          <div className="min-w-0 grow" aria-live="polite">
+            {isMissing && <ErrorNote error={new Error(words.noPrimary)} />}
+            {!isMissing && create.error && !isPlaced(create.error, fields) ? (
+              <ErrorNote error={create.error} />
+            ) : null}
           </div>
-        </Card>
-        {create.error && !isOfField ? <ErrorNote error={create.error} /> : null}
-        <div>
+          <Button type="submit" disabled={!canEdit} isBusy={create.isPending}>
+            {words.saveDraft}
+          </Button>
           <Button
-            type="submit"
             look="primary"
             disabled={!canEdit}
-            title={canEdit ? undefined : words.viewerHint}
             isBusy={create.isPending}
+            onClick={() => send(true)}
           >
-            {words.saveDraft}
+            {words.launch}
           </Button>
         </div>
       </form>
@@ -75,13 +111,41 @@ export default function NewExperimentPage() {
   );
 }
 
+/** An existing flag has its own split. */
+function newBody(
+  fields: Fields,
+  plan: ReturnType<typeof usePlan>["plan"],
+  hasFlag: boolean,
+): NewExperiment {
+  const { parameters, ...body } = bodyOf(fields);
+  const {
+    feature_flag_variants: _,
+    rollout_percentage: __,
+    ...planned
+  } = withPlan(parameters ?? {}, plan, fields.rollout);
+  return {
+    ...body,
+    name: fields.name.trim(),
+    feature_flag_key: fields.flagKey.trim(),
+    parameters: hasFlag ? planned : withPlan(parameters ?? {}, plan, fields.rollout),
+  };
+}
+
+/** A launch that fails leaves the draft. */
 function useCreate(projectId: string) {
   const navigate = route.useNavigate();
   const refresh = useExperimentsRefresh();
   return useMutation({
-    mutationFn: (body: Parameters<typeof createExperiment>[1]) => createExperiment(projectId, body),
+    mutationFn: async ({ body, launch }: { body: NewExperiment; launch: boolean }) => {
+      const made = await createExperiment(projectId, body);
+      if (!launch) return made;
+      return takeStep(projectId, made.id, "launch").catch((error: unknown) => {
+        toastError(error);
+        return made;
+      });
+    },
     onSuccess: async (made) => {
-      toast({ text: words.created(made.name) });
+      toast({ text: made.start_date ? words.launched(made.name) : words.created(made.name) });
       await refresh(made);
       await navigate({
         to: "/project/$projectId/experiments/$experimentId",

@@ -139,7 +139,7 @@ const STEPS = {
 /** A step that takes no other values. */
 export type Step = keyof typeof STEPS;
 
-const takeStep = (projectId: string, id: number, step: Step): Promise<Experiment> =>
+export const takeStep = (projectId: string, id: number, step: Step): Promise<Experiment> =>
   withVersion(api.POST(STEPS[step], { params: { path: { project_id: projectId, id } } }));
 
 export const isConflict = (error: unknown): boolean =>
@@ -161,6 +161,19 @@ export function useExperimentsRefresh(): (changed?: Experiment) => Promise<void>
         predicate: ({ queryKey }) => queryKey[2] !== "one" || queryKey[3] !== changed?.id,
       }),
     ]);
+  };
+}
+
+/** Return a function that reads an experiment as it is now, and who changed it last. */
+export function useReadNewest(id: number) {
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  return async () => {
+    const [experiment, { results }] = await Promise.all([
+      queries.fetchQuery({ ...experimentQuery(projectId, id), staleTime: 0 }),
+      queries.fetchQuery({ ...experimentActivityQuery(projectId, id, 1), staleTime: 0 }),
+    ]);
+    return { experiment, by: results[0]?.user };
   };
 }
 

@@ -134,6 +134,13 @@ function FlagScreen({ flag, names }: { flag: Flag; names: Names }) {
         <HeadActions
           flag={flag}
           canEdit={canEdit}
+          onExperiment={() =>
+            void navigate({
+              to: "/project/$projectId/experiments/new",
+              params: { projectId },
+              search: { flag: flag.key },
+            })
+          }
           onJson={() => {
             go({ tab: "targeting" });
             setDialog("json");

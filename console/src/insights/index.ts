@@ -1,14 +1,19 @@
 export { ActorsDrawer } from "./ActorsDrawer";
 export { AskIconLink, AskLink } from "./AskLink";
 export { type Answer, type KnownAnswer, useAnswer, useIsAsking } from "./answers";
+export { EventPicker } from "./builder/EventPicker";
+export { SeriesList } from "./builder/SeriesList";
 export { DailyChart } from "./DailyChart";
 export { useKind } from "./kinds";
 export { costOf, notesOf } from "./kinds/answered";
-export type { Kind, Place } from "./kinds/kind";
+export type { Kind, Place, Uses } from "./kinds/kind";
 export type { Line as TrendSeries } from "./kinds/trends/lines";
-export type { Question } from "./question/model";
-export { readConditions } from "./question/parts";
-export { Reading } from "./question/reading";
+export { InlineWholeField, WholeField } from "./kinds/WholeField";
+export type { MathName } from "./question/maths";
+export { FIRST, type Question, type Series, seriesOf } from "./question/model";
+export { readConditions, readSeries, writeSeries } from "./question/parts";
+export { isObject, Reading } from "./question/reading";
+export { nameOfSeries } from "./question/seriesName";
 export {
   createDashboard,
   type DashboardSummary,

@@ -6,7 +6,7 @@ import { words } from "@/words/ui";
 interface Props {
   title: string;
   /** Who saved the other version, if it is known. */
-  by: { first_name: string; email: string } | null | undefined;
+  by: { first_name: string; email: string | null } | null | undefined;
   mine: ReactNode;
   theirs: ReactNode;
   onKeepMine: () => void;

@@ -57,6 +57,7 @@ export const words = {
   removed: (key: string) => `Deleted ${key}`,
   more: "More actions",
   json: "Edit as JSON",
+  experiment: "Run an experiment",
   saveCohort: "Save its people as a cohort",
   savedCohort: "The cohort is being calculated: the people for whom the flag is on now.",
   cannotTell: "Parts of these rules can only be shown and edited as JSON.",

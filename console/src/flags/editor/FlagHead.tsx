@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { Braces, Ellipsis, Trash2, UsersRound } from "lucide-react";
+import { Braces, Ellipsis, FlaskConical, Trash2, UsersRound } from "lucide-react";
 import { Badge, Notice } from "@/ui/Badge";
 import { Button, IconButton } from "@/ui/Button";
 import { CopyButton } from "@/ui/Copy";
 import { Switch } from "@/ui/Field";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { words } from "@/words/flagEditor";
-import { type Flag, readRules } from "../model";
+import { type Flag, readRules, variantsOf } from "../model";
 import { flagKeys, reachQuery } from "../queries";
 import { Sentence } from "../Sentence";
 import { flagParts, type Names } from "../sentence";
@@ -97,14 +97,23 @@ function Concerned({ projectId, flag }: { projectId: string; flag: Flag }) {
 interface HeadActionsProps {
   flag: Flag;
   canEdit: boolean;
+  onExperiment: () => void;
   onJson: () => void;
   onCohort: () => void;
   onRemove: () => void;
 }
 
-export function HeadActions({ flag, canEdit, onJson, onCohort, onRemove }: HeadActionsProps) {
+export function HeadActions(props: HeadActionsProps) {
+  const { flag, canEdit, onExperiment, onJson, onCohort, onRemove } = props;
   return (
     <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
+      <MenuItem
+        icon={FlaskConical}
+        disabled={!canEdit || flag.deleted || !canExperiment(flag)}
+        onSelect={onExperiment}
+      >
+        {words.experiment}
+      </MenuItem>
       <MenuItem icon={Braces} onSelect={onJson}>
         {words.json}
       </MenuItem>
@@ -121,6 +130,12 @@ export function HeadActions({ flag, canEdit, onJson, onCohort, onRemove }: HeadA
     </Menu>
   );
 }
+
+/** Experiments compare variants with the one named `control`. */
+const canExperiment = (flag: Flag): boolean => {
+  const keys = variantsOf(flag).map(({ name }) => name);
+  return keys.length > 1 && keys.includes("control");
+};
 
 const isForGroups = (flag: Flag): boolean => readRules(flag.filters)?.groupTypeIndex != null;
 

@@ -19,12 +19,14 @@ import { words as questionWords } from "@/words/insightsQuestion";
 
 interface Props {
   series: Series;
+  /** The maths to choose from, over properties of events; undefined: all of them. */
+  maths?: readonly MathName[];
   onChange: (series: Series) => void;
   errorAt: (attr: string) => string | undefined;
 }
 
 /** What a series counts: events, persons, or the values of a property. */
-export function MathField({ series, onChange, errorAt }: Props) {
+export function MathField({ series, maths, onChange, errorAt }: Props) {
   const types = useGroupTypes();
   const { math, groupTypeIndex = 0 } = series;
   const error = errorAt("math") ?? errorAt("math_group_type_index");
@@ -34,11 +36,16 @@ export function MathField({ series, onChange, errorAt }: Props) {
         isSnug
         aria-label={words.math}
         value={math === "unique_group" ? `${math}:${groupTypeIndex}` : math}
-        options={optionsOf(types, groupTypeIndex)}
+        options={optionsOf(maths ?? MATHS, types, groupTypeIndex)}
         onChange={(value) => onChange(withMath(series, value))}
       />
       {isOfProperty(math) && (
-        <PropertyField series={series} onChange={onChange} errorAt={errorAt} />
+        <PropertyField
+          series={series}
+          onChange={onChange}
+          errorAt={errorAt}
+          ofEventsOnly={maths !== undefined}
+        />
       )}
       {error && <p className="text-bad text-sm">{error}</p>}
     </>
@@ -51,7 +58,12 @@ const OWNERS = [
   { value: "session", label: words.ofSession },
 ] as const;
 
-function PropertyField({ series, onChange, errorAt }: Props) {
+function PropertyField({
+  series,
+  onChange,
+  errorAt,
+  ofEventsOnly,
+}: Props & { ofEventsOnly: boolean }) {
   const projectId = useProjectId();
   const kind = series.isOfPerson ? "person" : "event";
   const isDuration = series.mathProperty === SESSION_DURATION;
@@ -76,14 +88,16 @@ function PropertyField({ series, onChange, errorAt }: Props) {
           />
         </div>
       )}
-      <Select
-        isSnug
-        aria-label={words.owner}
-        className="w-auto!"
-        value={isDuration ? "session" : kind}
-        options={OWNERS}
-        onChange={(owner) => onChange(ofOwner(others, owner))}
-      />
+      {!ofEventsOnly && (
+        <Select
+          isSnug
+          aria-label={words.owner}
+          className="w-auto!"
+          value={isDuration ? "session" : kind}
+          options={OWNERS}
+          onChange={(owner) => onChange(ofOwner(others, owner))}
+        />
+      )}
     </>
   );
 }
@@ -94,11 +108,16 @@ function ofOwner(series: Series, owner: (typeof OWNERS)[number]["value"]): Serie
   return owner === "person" ? { ...series, isOfPerson: true } : series;
 }
 
-function optionsOf(types: readonly string[], chosenType: number): Option<string>[] {
+function optionsOf(
+  maths: readonly MathName[],
+  types: readonly string[],
+  chosenType: number,
+): Option<string>[] {
+  const isOffered = (math: MathName) => maths.includes(math);
   const groups =
     types.length > 0 ? types : Array.from({ length: chosenType + 1 }, (_, i) => `${i}`);
   return [
-    ...COUNTS.flatMap((math): Option<string>[] =>
+    ...COUNTS.filter(isOffered).flatMap((math): Option<string>[] =>
       math === "unique_group"
         ? groups.map((type, index) => ({
             value: `unique_group:${index}`,
@@ -106,8 +125,11 @@ function optionsOf(types: readonly string[], chosenType: number): Option<string>
           }))
         : [{ value: math, label: questionWords.maths[math] }],
     ),
-    ...OF_PROPERTY.map((math) => ({ value: math, label: questionWords.ofProperty(math) })),
-    ...PER_PERSON.map((math) => ({
+    ...OF_PROPERTY.filter(isOffered).map((math) => ({
+      value: math,
+      label: questionWords.ofProperty(math),
+    })),
+    ...PER_PERSON.filter(isOffered).map((math) => ({
       value: math,
       label: questionWords.perPerson(aggregateOf(math)),
     })),

@@ -39,6 +39,7 @@ export function SeriesList({ question, uses, onChange, errorAt }: Props) {
               series={one}
               mark={uses.mark(place)}
               hasMath={uses.hasMath}
+              {...(uses.maths !== undefined && { maths: uses.maths })}
               canAdd={canAdd}
               onChange={(next) => change(series.with(place, next))}
               onDuplicate={() => change(series.toSpliced(place + 1, 0, one))}

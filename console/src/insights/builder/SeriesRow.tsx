@@ -1,6 +1,7 @@
 import { Copy, EllipsisVertical, Filter, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { type FilterKind, PropertyFilterList } from "@/filters";
+import type { MathName } from "@/insights/question/maths";
 import type { Series } from "@/insights/question/model";
 import { nameOfSeries } from "@/insights/question/seriesName";
 import { IconButton } from "@/ui/Button";
@@ -23,6 +24,7 @@ interface Props {
   /** The letter or number of the series. */
   mark: string;
   hasMath: boolean;
+  maths?: readonly MathName[];
   canAdd: boolean;
   onChange: (series: Series) => void;
   onDuplicate: () => void;
@@ -74,7 +76,12 @@ export function SeriesRow(props: Props) {
         )}
         {props.hasMath && (
           <div className="flex min-w-0 flex-wrap gap-1.5">
-            <MathField series={series} onChange={onChange} errorAt={errorAt} />
+            <MathField
+              series={series}
+              onChange={onChange}
+              errorAt={errorAt}
+              {...(props.maths !== undefined && { maths: props.maths })}
+            />
           </div>
         )}
         {(isFiltered || series.filters.length > 0) && (

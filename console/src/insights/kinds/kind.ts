@@ -4,6 +4,7 @@ import type { FigureData, Interval, Threshold } from "@/charts";
 import type { SentencePart } from "@/filters";
 import type { ActorsQuestion } from "@/insights/actors";
 import type { Answer } from "@/insights/answers";
+import type { MathName } from "@/insights/question/maths";
 import type { KindName, Question } from "@/insights/question/model";
 import type { Reading } from "@/insights/question/reading";
 import type { Names } from "@/insights/question/sentence";
@@ -18,6 +19,8 @@ export interface Uses {
     most: number;
     /** Whether the user can choose what is counted. */
     hasMath: boolean;
+    /** The maths to choose from, over properties of events; undefined: all maths of insights. */
+    maths?: readonly MathName[];
     /** The heading of the list: "Steps". */
     title: string;
     /** The name of one entry: "Step". */

@@ -1,0 +1,2 @@
+export { suggestedKey } from "./editor/fields";
+export { evenShares, isSame, shareSum } from "./model";
