@@ -47,6 +47,26 @@ def test_link_in_the_address_of_the_sign_in_leads_to_this_server_alone(
     assert console.page.url.startswith(console.origin + "/project/")
 
 
+def test_the_frame_is_shown_before_any_script_has_run(console: Console, project: Project) -> None:
+    frame = console.page.locator("#frame")
+    held: list[Route] = []
+    console.page.route("**/console/assets/*.js", lambda route: held.append(route))
+    console.page.goto(console.origin + project.at("cohorts"), wait_until="commit")
+    expect(frame.get_by_text("Fanion")).to_be_visible()
+    place = frame.get_by_text("Fanion").bounding_box()
+
+    console.page.unroute_all()  # lets those that are held go on
+    console.settle()
+    assert held
+    expect(frame).to_be_hidden()
+    brand = console.page.get_by_role("link", name="Fanion").bounding_box()
+    assert place is not None and brand is not None
+    # The name is where the navigation has it.
+    assert (place["y"], place["height"]) == (brand["y"], brand["height"])
+    assert place["x"] == brand["x"]
+    assert console.watch.count(lambda sent: sent.url.endswith("/@me/")) == 1
+
+
 def test_sign_out_ends_the_session(visit: Visit, installation: Installation) -> None:
     console = visit(installation.member("Otto"), anew=True)
     console.open("/account")

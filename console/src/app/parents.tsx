@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, Outlet, redirect } from "@tanstack/react-router";
 import { queryClient } from "@/app/queries";
-import { Crashed, NotFound, Opening } from "@/app/Screens";
+import { Crashed, NotFound } from "@/app/Screens";
 import { Shell } from "@/app/Shell";
 import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { ProjectScreens } from "@/app/UnknownProject";
@@ -42,7 +42,8 @@ export const signedInRoute = createRoute({
     }
   },
   component: Shell,
-  pendingComponent: Opening,
+  // The page shows its frame until the session is known.
+  pendingMs: Number.POSITIVE_INFINITY,
   errorComponent: Crashed,
 });
 

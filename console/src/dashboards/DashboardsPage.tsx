@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi, Link, useRouter } from "@tanstack/react-router";
 import { LayoutDashboard, Trash2 } from "lucide-react";
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { authorOf, type DashboardSummary, dashboardsQuery, isGenerated } from "@/insights";
 import { Badge } from "@/ui/Badge";
@@ -134,6 +134,7 @@ function DashboardTable({ projectId, dashboards }: TableProps) {
     [dashboards, search],
   );
   const change = (next: DashboardsSearch) => void navigate({ search: next, replace: true });
+  usePreloading(projectId, dashboards[0]?.id);
   if (dashboards.length === 0)
     return (
       <Empty icon={LayoutDashboard} title={words.none}>
@@ -183,6 +184,16 @@ function DashboardTable({ projectId, dashboards }: TableProps) {
       empty={search.q === undefined ? words.none : words.noMatch}
     />
   );
+}
+
+/** Load what shows a dashboard, whichever it is, while the user chooses one. */
+function usePreloading(projectId: string, id: number | undefined): void {
+  const router = useRouter();
+  useEffect(() => {
+    if (id === undefined) return;
+    const params = { projectId, dashboardId: String(id) };
+    void router.preloadRoute({ to: "/project/$projectId/dashboards/$dashboardId", params });
+  }, [router, projectId, id]);
 }
 
 function matches(dashboard: DashboardSummary, search: DashboardsSearch): boolean {

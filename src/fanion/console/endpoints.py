@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from fanion.accounts.sessions.cookies import read_cookie
 from fanion.console.build import Build, File
 from fanion.console.content_coding import preferred_coding
 from fanion.console.page import console_headers, render_page
@@ -21,6 +22,7 @@ from fanion.web.security_headers import COMMON_HEADERS, NO_SNIFFING, NOT_STORED,
 ASSETS, SDK = "/console/assets/", "/static/"
 # Addresses of screens, each with everything below it. Only the console knows which of them exist.
 SCREENS = ("/login", "/reset", "/project", "/account", "/organization", "/shared")
+OF_STRANGERS = ("/login", "/reset", "/shared")
 _READ = ("GET",)
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 _NONCE_BYTES = 18
@@ -59,10 +61,21 @@ class ConsoleEndpoints:
         return response
 
     async def page(self, request: Request) -> Response:
-        """Answer with the page, which is the same for all paths: the console reads its own path."""
+        """Answer with the page. The console reads its path by itself.
+
+        Only the frame of screens depends on the path and on whether there may be a session.
+        """
         nonce = secrets.token_urlsafe(_NONCE_BYTES)
-        prefix = urlsplit(self.base_url.of(request.peer, request.headers)).path
-        body = render_page(self.build.index, nonce, prefix, has_docs=self.has_docs())
+        address = self.base_url.of(request.peer, request.headers)
+        cookie = read_cookie(request.headers.get("cookie"), address)
+        is_own = not request.path.startswith(OF_STRANGERS)
+        body = render_page(
+            self.build.index,
+            nonce,
+            urlsplit(address).path,
+            has_docs=self.has_docs(),
+            has_frame=is_own and cookie is not None,
+        )
         return Response(200, body, console_headers(nonce), HTML)
 
     async def asset(self, request: Request) -> Response:

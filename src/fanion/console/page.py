@@ -1,23 +1,29 @@
 """The console's page for one request, with a nonce and the prefix of its addresses."""
 
+import re
 from html import escape
 
 from fanion.web.security_headers import NOT_STORED, Header, page_headers
 
+# The frame around all screens of a signed-in user, which browsers draw before any script has run.
+_FRAME = re.compile(r"\s*<!-- frame -->.*<!-- /frame -->", re.DOTALL)
 _NONCE, _PREFIX, _DOCS, _ASSETS = "__NONCE__", "__PREFIX__", "__DOCS__", '="./assets/'
 
 
-def render_page(index: str, nonce: str, prefix: str, *, has_docs: bool) -> bytes:
+def render_page(index: str, nonce: str, prefix: str, *, has_docs: bool, has_frame: bool) -> bytes:
     """Return the page with what it needs to know filled in.
 
     Args:
         prefix: The start of the server's paths as the browser sees them; empty, or with a slash
             first.
         has_docs: Whether the server has the documentation.
+        has_frame: Whether the page shows the frame of the screens of a signed-in user until its
+            scripts have run.
     """
     safe = escape(prefix)
+    framed = index if has_frame else _FRAME.sub("", index)
     return (
-        index.replace(_NONCE, nonce)
+        framed.replace(_NONCE, nonce)
         .replace(_PREFIX, safe)
         .replace(_DOCS, "built" if has_docs else "")
         .replace(_ASSETS, f'="{safe}/console/assets/')

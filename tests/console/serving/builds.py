@@ -23,6 +23,9 @@ INDEX = """<!doctype html>
 <meta name="fanion-docs" content="__DOCS__">
 <meta property="csp-nonce" nonce="__NONCE__">
 <script type="module" crossorigin src="./assets/index-1.js" nonce="__NONCE__"></script>
+<!-- frame -->
+<p>Fanion</p>
+<!-- /frame -->
 """
 SCRIPT, ARRAY = b"console.log('console');" * 50, b"console.log('posthog-js');" * 50
 ICON = b"<svg/>"

@@ -80,6 +80,27 @@ async def test_each_response_has_a_nonce_of_its_own(served: httpx.AsyncClient) -
     assert len(pages) == 3
 
 
+@pytest.mark.parametrize(
+    ("path", "cookie", "is_framed"),
+    [
+        ("/", "fanion=x", True),
+        ("/project/1", "a=b; fanion=x", True),
+        ("/project/1", "a=b", False),
+        ("/project/1", "", False),
+        ("/login", "fanion=x", False),
+        ("/reset", "fanion=x", False),
+        ("/shared/abc", "fanion=x", False),
+    ],
+)
+async def test_the_page_has_the_frame_of_the_screens_where_a_user_may_be_signed_in(
+    served: httpx.AsyncClient, path: str, cookie: str, is_framed: bool
+) -> None:
+    answer = await served.get(path, headers={**BROWSER, "cookie": cookie})
+
+    assert ("<p>Fanion</p>" in answer.text) is is_framed
+    assert ("frame -->" in answer.text) is is_framed
+
+
 async def test_other_clients_get_the_summary_at_the_root(served: httpx.AsyncClient) -> None:
     answer = await served.get("/")
     page = await served.get("/", headers=BROWSER)
