@@ -12,6 +12,7 @@ import pytest
 
 from fanion.db.file_check import find_damage_at_start
 from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer, this_process
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
@@ -22,7 +23,7 @@ NOISE_BYTES = 40 * 1024
 
 @pytest.fixture
 def server(tmp_path: Path) -> RealServer:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     server.setup()
     return server
 

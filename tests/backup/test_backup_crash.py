@@ -20,6 +20,7 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import has_caught_up, until
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, Process, RealServer
 
 pytestmark = pytest.mark.long("starts real servers, loads and kills them")
@@ -152,7 +153,7 @@ def stored(data: Path) -> Stored:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RealServer]:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     yield server
     server.close()
 
@@ -163,7 +164,7 @@ def keys(server: RealServer) -> Keys:
 
 
 def restore(server: RealServer, destination: Path, data: Path, backup: str = "") -> RealServer:
-    other = RealServer(data)
+    other = PreloadedServer(data)
     arguments = ["--backup", backup] if backup else []
     other.command("restore", "--from", str(destination), *arguments)
     return other
@@ -286,7 +287,7 @@ def test_deletions_after_a_backup_are_made_again(
         assert gone.status_code == 204
     assert server.stop() == 0
 
-    other = RealServer(tmp_path / "restored")
+    other = PreloadedServer(tmp_path / "restored")
     output = other.command(
         "restore", "--from", str(destination), "--erasures-of", str(server.data), "--json"
     )
@@ -308,7 +309,7 @@ def test_a_restore_killed_in_the_middle_is_not_served_and_can_be_repeated(
 ) -> None:
     """Kill a restore at five moments, and start a server on the rest of each."""
     server.command("backup", "--to", str(tmp_path / "backups"))
-    other = RealServer(tmp_path / "restored")
+    other = PreloadedServer(tmp_path / "restored")
     for kill in range(5):
         process = other.begin("restore", "--from", str(tmp_path / "backups"))
         kill_after(process, other.data / "restore-unfinished", 0.002 * kill)
@@ -333,11 +334,11 @@ def test_only_copies_of_a_running_server_are_refused(
     copied = Path(shutil.copytree(server.data, tmp_path / "copied", symlinks=True))
     server.kill()
 
-    refused = RealServer(copied).run("serve")
+    refused = PreloadedServer(copied).run("serve")
     assert refused.returncode == 2
     assert "is a copy that was made while a server used the original" in refused.stderr
     assert "`fanion restore`" in refused.stderr
-    doctor = RealServer(copied).run("doctor")
+    doctor = PreloadedServer(copied).run("doctor")
     assert doctor.returncode == 1
     assert "is a copy that was made while a server used the original" in doctor.stdout
 
@@ -346,11 +347,13 @@ def test_only_copies_of_a_running_server_are_refused(
     server.data = server.data.rename(tmp_path / "moved")
     server.start()  # after a kill, moved
     assert server.stop() == 0
-    stopped = RealServer(Path(shutil.copytree(server.data, tmp_path / "stopped", symlinks=True)))
+    stopped = PreloadedServer(
+        Path(shutil.copytree(server.data, tmp_path / "stopped", symlinks=True))
+    )
     stopped.start()
     stopped.close()
 
-    adopted = RealServer(copied)
+    adopted = PreloadedServer(copied)
     adopted.command("stores", "adopt")
     adopted.start()
     adopted.close()

@@ -21,6 +21,7 @@ from tests.support.postgres import (
     start_server,
     stop_server,
 )
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 from tests.support.suspended_process import processes
 
@@ -62,7 +63,7 @@ def test_ingestion_goes_on_after_an_outage_which_each_loop_logs_once(tmp_path: P
 def started(folder: Path) -> Iterator[tuple[Postgres, RealServer, Keys]]:
     try:
         with private_postgres() as postgres:
-            server = RealServer(
+            server = PreloadedServer(
                 folder / "data",
                 {"FANION_DATABASE_URL": postgres.url("postgres"), "FANION_LOG_LEVEL": "warning"},
             )

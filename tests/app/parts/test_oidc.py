@@ -12,7 +12,7 @@ from fanion.app.parts.accounts import oidc_settings
 from fanion.config import GroupAccess, SettingsError, read_settings
 from fanion.events.storage.store import EventStore
 from tests.support.application import open_app_server
-from tests.support.server import RealServer
+from tests.support.preloaded import PreloadedServer
 
 SET = {
     "FANION_OIDC_ISSUER": "https://id.example.com",
@@ -56,7 +56,7 @@ def test_a_secret_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 def test_it_stops_the_start_in_one_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     settings = {**SET, "FANION_OIDC_CLIENT_SECRET_FILE": str(missing)}
-    server = RealServer(tmp_path / "data", settings)
+    server = PreloadedServer(tmp_path / "data", settings)
 
     done = server.run("serve")
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.support.awaited import until, until_soon
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, expect_created, project_client
 from tests.support.suspended_process import processes
 
@@ -30,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RealServer]:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     yield server
     server.close()
 
