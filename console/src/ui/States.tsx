@@ -63,7 +63,9 @@ export function ErrorNote({ error }: { error: unknown }) {
   );
 }
 
-/** A placeholder for content that is being loaded. rows: its number of lines */
+/** A placeholder for content that is being loaded. It moves only when that takes long: without a
+ * graphics card, a screen full of moving lines takes a third of a core from the answer. rows: its
+ * number of lines */
 export function Skeleton({ rows = 3, className }: { rows?: number; className?: string }) {
   return (
     <div role="status" aria-busy className={classes("flex flex-col gap-2", className)}>
@@ -71,7 +73,7 @@ export function Skeleton({ rows = 3, className }: { rows?: number; className?: s
       {Array.from({ length: rows }, (_, row) => row).map((row) => (
         <div
           key={row}
-          className="h-8 animate-[pulse-soft_1.4s_ease_infinite] rounded-md bg-sunken"
+          className="h-8 animate-[pulse-soft_1.4s_ease_1s_infinite] rounded-md bg-sunken"
         />
       ))}
     </div>
