@@ -3,7 +3,7 @@
 Source: insights.md, section 9.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,18 +47,19 @@ def step_key(step: int, name: str) -> str:
 
 
 def paths_result(
-    rows: Iterable[tuple[int, str, int, int, Sequence[tuple[str, int, float]]]],
+    rows: Sequence[tuple[int, int, str, int, int, Sequence[tuple[int, int, float]]]],
 ) -> dict[str, Any]:
     """Return the edges as `results`, and beside them what makes the numbers add up.
 
     Args:
         rows: The rows of `paths_statement`.
     """
+    names = {hashed: name for _, hashed, name, *_ in rows}
     nodes, edges = [], []
-    for step, name, reached, ended, incoming in rows:
+    for step, _, name, reached, ended, incoming in rows:
         nodes.append(Node(int(step), name, int(reached), int(ended)))
         edges += [
-            Edge(int(step) - 1, source, name, int(paths), float(ms))
+            Edge(int(step) - 1, names[source], name, int(paths), float(ms))
             for source, paths, ms in incoming
         ]
     edges = _led_to(sorted(edges, key=_order))

@@ -4,7 +4,7 @@ Each actor has one array of events, ordered by time. It is split into paths, and
 its steps. Lambdas never name an array of the row, since it would be copied for each element.
 
 An event is one number: its time, its uuid, which orders events with equal times, and a hash of its
-name, because texts take three times as long. Edges get their names after they are counted.
+name, because texts take three times as long. Steps get names when the largest edges are known.
 Each question has its own hash; with a million names, whatever they are, two have the same hash with
 a probability of 10^-7.
 
@@ -43,12 +43,14 @@ GROUP BY who
 # Added to times, which may be before 1970.
 _ZERO: Final = 2**62
 
-# The hashes of the names, and the names. They may be of more events than those of the question.
+# The hashes of the names, the names, and their order. They may be of more events than those of the
+# question.
 NAMES = """(
-  SELECT (groupArray(number), groupArray(name))
+  SELECT (groupArray(number), groupArray(name), arrayEnumerate(groupArray(number)))
     FROM (SELECT {number} AS number, any(text) AS name
             FROM (SELECT {between} AS text{names})
-        GROUP BY number))"""
+        GROUP BY number
+        ORDER BY name))"""
 NAMES_OF_EVENTS = """
              UNION ALL
                   SELECT {name} AS text
@@ -84,23 +86,22 @@ STEPS = """
                     arrayShiftLeft(arrayDifference(steps.1), 1) AS waited
 """
 
+# Edges have the hashes of names, which take a third of the time, and their order by name.
 EDGES = """
   SELECT step, source, target, is_last, paths, mean_ms,
          is_last = 0 {weights} AS is_wanted,
-         row_number() OVER (ORDER BY is_wanted DESC, paths DESC,
-                                     concat(toString(step), '_', source), target) AS place
-    FROM (SELECT step, is_last, paths, mean_ms, {names} AS names,
-                 transform(from_name, names.1, names.2, '') AS source,
-                 if(is_last, '', transform(to_name, names.1, names.2, '')) AS target
-            FROM (SELECT step, source AS from_name, target AS to_name, is_last, count() AS paths,
-                         avg(waited) / 1000 AS mean_ms
-                    FROM ({steps})
-                GROUP BY step, from_name, to_name, is_last))
+         row_number() OVER (ORDER BY is_wanted DESC, paths DESC, concat(toString(step), '_'),
+                                     transform(source, names.1, names.3, 0),
+                                     transform(target, names.1, names.3, 0)) AS place
+    FROM (SELECT step, source, target, is_last, count() AS paths, avg(waited) / 1000 AS mean_ms,
+                 {names} AS names
+            FROM ({steps})
+        GROUP BY step, source, target, is_last)
 """
 
 # The largest edges, and all steps that they join, with the paths that reached and ended there.
 NODES = """
-  SELECT node.1 AS number, node.2 AS name,
+  SELECT node.1 AS number, node.2 AS hash, transform(hash, {names}.1, {names}.2, '') AS name,
          sumIf(paths, node.3 = 'out') AS reached,
          sumIf(paths, node.3 = 'out' AND is_last) AS ended,
          groupArrayIf((source, paths, mean_ms), node.3 = 'in' AND is_wanted AND place <= {edges})
@@ -108,7 +109,7 @@ NODES = """
     FROM ({counted})
          ARRAY JOIN if(is_last, [(step, source, 'out')],
                        [(step, source, 'out'), (step + 1, target, 'in')]) AS node
-GROUP BY number, name
+GROUP BY number, hash
   HAVING max(is_wanted AND place <= {edges})
 """
 
@@ -158,8 +159,8 @@ class EndPlace:
 def paths_statement(paths_range: PathsRange) -> Statement:
     """Return the statement of the steps and the edges that are shown.
 
-    Rows: number and name of a step; paths that reached it; paths that ended there; the shown edges
-    to it, as (name of the source, paths, mean milliseconds).
+    Rows: number, hash and name of a step; paths that reached it; paths that ended there; the shown
+    edges to it, as (hash of the source, which has a row too, paths, mean milliseconds).
     """
     compiler, query = Compiler(paths_range.context), paths_range.query
     bounds = [(">=", query.weight_min), ("<=", query.weight_max)]
@@ -168,13 +169,10 @@ def paths_statement(paths_range: PathsRange) -> Statement:
         for comparison, bound in bounds
         if bound is not None
     )
-    counted = EDGES.format(
-        weights=weights,
-        names=_names(compiler, paths_range),
-        steps=_steps(compiler, paths_range),
-    )
+    names, steps = _names(compiler, paths_range), _steps(compiler, paths_range)
+    counted = EDGES.format(weights=weights, names=names, steps=steps)
     edges = compiler.bindings.add(query.edge_limit, "UInt64")
-    return compiler.statement(NODES.format(edges=edges, counted=counted))
+    return compiler.statement(NODES.format(edges=edges, counted=counted, names=names))
 
 
 def actors_statement(paths_range: PathsRange, place: EdgePlace | EndPlace) -> Statement:
@@ -226,7 +224,7 @@ def _steps(compiler: Compiler, paths_range: PathsRange, actor: str = "") -> str:
 
 
 def _names(compiler: Compiler, paths_range: PathsRange) -> str:
-    """Return SQL for all names in the range, as two arrays: their hashes and the names."""
+    """Return SQL for all names in the range in their order, as arrays: see NAMES."""
     page, check = compiler.text_and_check("$current_url")
     bind, span = compiler.bindings, paths_range.span
     within = f"timestamp >= {bind.time(span.start)} AND timestamp < {bind.time(span.end)}"
