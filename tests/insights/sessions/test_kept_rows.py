@@ -406,6 +406,20 @@ async def test_sessions_that_are_cut_off_are_read_from_their_events(site: Site) 
         await site.check_answers(sent_range)
 
 
+@pytest.mark.parametrize("days", [3, 6])
+async def test_sessions_across_an_end_of_the_range_are_read_from_their_events(
+    site: Site, days: int
+) -> None:
+    """The first begins in the range, the second before it."""
+    midnight = (days - 1) * DAY + timedelta(hours=13, minutes=45, seconds=30)
+    apart = timedelta(minutes=9)
+    await site.add(*(view("across", midnight + part) for part in (apart, -apart, -2 * apart)))
+    await site.keep()
+
+    assert await site.are_rows_used()
+    await site.check_answers(RANGES[1])
+
+
 async def test_events_of_a_data_folder_from_before_are_filled_in(site: Site) -> None:
     """Their table has no state, as after the migration."""
     await site.add(*(view(f"s{n}", n * DAY) for n in range(6)), view("s1", DAY / 2))

@@ -36,6 +36,11 @@ _EVENTS = """
             AND {is_read}
             AND timestamp < {since})
 """
+_EVENTS_OF_BEGUN = """
+  SELECT {columns}
+    FROM {events}
+   WHERE {where}
+"""
 # The views of sessions that kept rows do not answer; each counts for the first of its persons.
 _EVENTS_OF_READ = """
   SELECT {columns}
@@ -173,10 +178,15 @@ class EventRows:
         )
         value = _value(self.table, compiler, compiler.text)
         columns = f"{value} AS value, uuid, {compiler.who()} AS who"
-        is_read = is_of_read(bind, compiler.project, kept)
+        where = "\n   AND ".join(conditions)
+        if kept.began_since(self.span.start):
+            once = compiler.once.events
+            events = _EVENTS_OF_BEGUN.format(columns=columns, events=once, where=where)
+        else:
+            is_read = is_of_read(bind, compiler.project, kept)
+            events = self._events(columns, where, is_read)
         return _EVENTS_OF_READ.format(
-            columns=self._columns("value", "who", views="toUInt32(place = 1)"),
-            events=self._events(columns, "\n   AND ".join(conditions), is_read),
+            columns=self._columns("value", "who", views="toUInt32(place = 1)"), events=events
         )
 
     def _within(self) -> tuple[str, str]:

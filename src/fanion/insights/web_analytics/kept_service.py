@@ -80,4 +80,5 @@ def _kept(last_mutation: int, times: Sequence[tuple[str, datetime, datetime]]) -
     if len(ids) > READ_MAX:
         return None
     days = days_of((first, last) for _, first, last in times)
-    return KeptRows(last_mutation, sorted(ids), days, are_short(times))
+    earliest = min((first for _, first, _ in times), default=None)
+    return KeptRows(last_mutation, sorted(ids), days, are_short(times), earliest)

@@ -71,12 +71,18 @@ class KeptRows:
         read: The ids of the other sessions, in hexadecimal digits.
         days: The days on which these have events, None for any.
         are_short: Whether none of these is as long as LONG, so that `days` has all their events.
+        first: The time before which these have no event, None for any.
     """
 
     last_mutation: int
     read: Sequence[str] = ()
     days: Sequence[date] | None = ()
     are_short: bool = True
+    first: datetime | None = None
+
+    def began_since(self, time: datetime) -> bool:
+        """Return whether all sessions that are read from their events began at a time or later."""
+        return self.are_short and self.first is not None and self.first >= time
 
 
 def changed_statement(project_id: int, last_insert: int) -> Statement:

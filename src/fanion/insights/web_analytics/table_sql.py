@@ -30,7 +30,7 @@ ORDER BY {order}
 """
 _RATE: Final = "unique_conversions{suffix} / visitors{suffix}"
 _SESSION_FIGURES: Final[Mapping[Column, str]] = {
-    "visitors": "uniqExactIf(actor, {when})",
+    "visitors": "{visitors}",
     "views": "sumIf(counted.views, place = 1 AND {when})",
     "bounce_rate": """countIf(place = 1 AND ifNull(bounce, 0) AND {when})
            / countIf(place = 1 AND isNotNull(bounce) AND {when})""",
@@ -39,7 +39,7 @@ _SESSION_FIGURES: Final[Mapping[Column, str]] = {
     "conversion_rate": _RATE,
 }
 _EVENT_FIGURES: Final[Mapping[Column, str]] = {
-    "visitors": "uniqExactIf(actor, {is_view} AND {when})",
+    "visitors": "{visitors}",
     "views": "{views}",
     "bounce_rate": "sumIf(bounced, {when}) / sumIf(judged, {when})",
     "total_conversions": "{goals}",
@@ -114,17 +114,27 @@ def _figures(once: CountedOnce, table: Table, names: Sequence[str], *, is_compar
 def _figure(
     text: str, when: str, suffix: str, once: CountedOnce, table: Table, names: Sequence[str]
 ) -> str:
-    is_view = "is_view" if table.bounce_rate else "1"
+    is_view = "is_view" if "is_view" in names else "1"
     is_goal = "0" if table.goal is None else "is_goal"
-    views = f"{is_view} AND {when}"
     return text.format(
         when=when,
         suffix=suffix,
-        is_view=is_view,
+        visitors=_of_rows("uniqExact", "actor", is_view, when),
         is_goal=is_goal,
-        views=f"sumIf(counted.views, {views})" if "views" in names else once.count(views),
+        views=_of_rows("sum", "counted.views", is_view, when)
+        if "views" in names
+        else once.count(f"{is_view} AND {when}"),
         goals=once.count(f"{is_goal} AND {when}"),
     )
+
+
+def _of_rows(function: str, column: str, *conditions: str) -> str:
+    """Return an aggregate of the rows that fulfil all conditions.
+
+    A condition that is always true costs a tenth of the time of a table.
+    """
+    real = [condition for condition in conditions if condition != "1"]
+    return f"{function}If({column}, {' AND '.join(real)})" if real else f"{function}({column})"
 
 
 def _order(table: Table, *, is_compared: bool) -> str:
