@@ -58,6 +58,7 @@ from tests.support.awaited import SOON_S
 from tests.support.exchange import MemoryTransport
 from tests.support.management import CONSOLE, NOW, Clock, insert_key, insert_project
 from tests.support.management import error as error  # tests of the whole application use it too
+from tests.support.reused_routes import with_reused_routes
 
 BASE_URL = "http://fanion.test"
 INGESTED_S = 60
@@ -310,7 +311,7 @@ async def open_app_server(
         context = AppContext(chosen, metrics, writer, clock.now, waits=PATIENT)
         public = build_services(context, Stores(records, log, spool))
         running = Server(public, cast(EventStore, breakable))
-        application = server_application(running)
+        application = with_reused_routes(partial(server_application, running), stack)
         for consumer in running.ingestion.consumers:
             consumer.reader.linger_s = 0.0  # a test waits for each of its runs
         ingesting = [

@@ -1,9 +1,10 @@
 """The management API in memory, set up with one organization, for tests to call."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -52,6 +53,7 @@ from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
 from tests.support.awaited import SOON_S
 from tests.support.exchange import management_transport
+from tests.support.reused_routes import with_reused_routes
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
@@ -166,29 +168,31 @@ async def open_workspace(
     resets = PasswordResets(records, put_mail, MAIL_URL, clock.now, clock.seconds)
     installation = await _set_up(records) if first is None else first.made
     projects.remember(installation.project)
-    app = management_app(
-        Management(
-            authentication=authentication,
-            projects=projects,
-            sessions=sign_in.sessions,
-            now=clock.now,
-            controllers=(UsersApi, *controllers),
-            dependencies={
-                "sign_in": sign_in,
-                "own_accounts": own_accounts,
-                "password_links": PasswordLinks(own_accounts),
-                "password_resets": resets,
-                "link_pages": LinkPage(),
-                "records": records,
-                **_of_members(records, clock, projects, authentication, sign_in),
-                **(dependencies or {}),
-            },
-            **settings,
-        )
+    config = Management(
+        authentication=authentication,
+        projects=projects,
+        sessions=sign_in.sessions,
+        now=clock.now,
+        controllers=(UsersApi, *controllers),
+        dependencies={
+            "sign_in": sign_in,
+            "own_accounts": own_accounts,
+            "password_links": PasswordLinks(own_accounts),
+            "password_resets": resets,
+            "link_pages": LinkPage(),
+            "records": records,
+            **_of_members(records, clock, projects, authentication, sign_in),
+            **(dependencies or {}),
+        },
+        **settings,
     )
     headers = {"authorization": f"Bearer {OWNER_KEY}"}
-    transport = management_transport(app)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
+    async with AsyncExitStack() as closing:
+        app = with_reused_routes(partial(management_app, config), closing)
+        client = httpx.AsyncClient(
+            transport=management_transport(app), base_url=BASE_URL, headers=headers
+        )
+        await closing.enter_async_context(client)
         yield Workspace(
             records,
             clock,

@@ -15,7 +15,6 @@ from litestar import Response
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
-from litestar.types import Guard
 
 from fanion.accounts.sessions.cookies import read_cookie
 from fanion.accounts.sessions.service import SessionService
@@ -57,53 +56,50 @@ CURRENT = "@current"
 _PARAMETERS = "known_query_parameters"
 
 
-def access_guard(
-    authentication: Authentication, projects: Projects, sessions: SessionService
-) -> Guard:
-    """Return the guard as a function, because the framework would copy an object.
+async def check_access(
+    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
+) -> None:
+    """Authenticate a request and check its rights, with the services of the application's state.
 
     In a handler's `opt` it reads `public` (neither key nor session is needed), with it
     `session_if_any` (a session is accepted), `scope`, `session` (a key is refused), `reads` and
     `own` (viewers may call it), `fresh_sign_in`, `without_second_factor` (open to users who still
     have to set one up), `project`, `body_names` and `query_names`.
     """
-
-    async def check_access(
-        connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
-    ) -> None:
-        assert isinstance(connection, ManagementRequest)
-        if connection.is_head and handler.opt.get("reads") is False:
-            raise MethodNotAllowed("HEAD", tuple(sorted(methods_of_path(connection.scope))))
-        if handler.opt.get("public"):
-            await _admit_public(connection, handler, sessions)
-            return
-        sent_query = parse_qsl(
-            connection.scope["query_string"].decode("latin-1"), keep_blank_values=True
-        )
-        query = {name: value for name, value in sent_query if value}
-        caller = connection.caller
-        principal = await _authenticate_request(connection, query, authentication, sessions, caller)
-        connection.principal = connection.scope["state"]["principal"] = principal
-        set_asker(Asker(principal.user.id, connection.client_left))
-        _reject_nul(connection.scope["path"], query)
-        project = await _project_of(connection, handler, query, projects)
-        try:
-            await _require_rights(connection, handler, project, projects)
-        except PermissionDenied:
-            authentication.failures.denied(principal, caller)
-            raise
-        if not handler.opt.get("without_second_factor"):
-            principal.require_second_factor()
-        if handler.opt.get("fresh_sign_in"):
-            principal.require_fresh_sign_in(connection.app.state.now())
-        if project is not None:
-            connection.project = project
-        if sent_query:
-            require_known_query(sent_query, _parameters_of(handler))
-        if connection.method not in SAFE_METHODS and not _reads_body(handler):
-            require_only((await connection.values()).values, handler.opt.get("body_names", ()))
-
-    return check_access
+    authentication: Authentication = connection.app.state.authentication
+    projects: Projects = connection.app.state.projects
+    sessions: SessionService = connection.app.state.sessions
+    assert isinstance(connection, ManagementRequest)
+    if connection.is_head and handler.opt.get("reads") is False:
+        raise MethodNotAllowed("HEAD", tuple(sorted(methods_of_path(connection.scope))))
+    if handler.opt.get("public"):
+        await _admit_public(connection, handler, sessions)
+        return
+    sent_query = parse_qsl(
+        connection.scope["query_string"].decode("latin-1"), keep_blank_values=True
+    )
+    query = {name: value for name, value in sent_query if value}
+    caller = connection.caller
+    principal = await _authenticate_request(connection, query, authentication, sessions, caller)
+    connection.principal = connection.scope["state"]["principal"] = principal
+    set_asker(Asker(principal.user.id, connection.client_left))
+    _reject_nul(connection.scope["path"], query)
+    project = await _project_of(connection, handler, query, projects)
+    try:
+        await _require_rights(connection, handler, project, projects)
+    except PermissionDenied:
+        authentication.failures.denied(principal, caller)
+        raise
+    if not handler.opt.get("without_second_factor"):
+        principal.require_second_factor()
+    if handler.opt.get("fresh_sign_in"):
+        principal.require_fresh_sign_in(connection.app.state.now())
+    if project is not None:
+        connection.project = project
+    if sent_query:
+        require_known_query(sent_query, _parameters_of(handler))
+    if connection.method not in SAFE_METHODS and not _reads_body(handler):
+        require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 
 
 async def _admit_public(

@@ -27,7 +27,7 @@ from fanion.rest.body_reader import Body
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.server.response import is_known_version
-from fanion.web.guard import access_guard
+from fanion.web.guard import check_access
 from fanion.web.management_responses import encode_response, exception_handler, send_with_allow
 from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
 from fanion.web.openapi.docs_page import CONTENT_SECURITY_POLICY, documentation_page
@@ -71,12 +71,12 @@ def management_app(config: Management) -> AsgiApp:
 
     It needs no lifespan events. Paths are served with and without a trailing slash.
     """
-    app = _build_application(config, None)
+    app = build_application(config, None)
     # A second application, only for the document: with an `openapi_config` the framework would add
     # routes, and pages that load scripts from elsewhere.
     app.state.documents = ApiDocuments(
         lambda: openapi_document(
-            _build_application(config, openapi_config()), {**FLAG_OPERATIONS, **CAPTURE_OPERATIONS}
+            build_application(config, openapi_config()), {**FLAG_OPERATIONS, **CAPTURE_OPERATIONS}
         )
     )
     # The framework types its messages more narrowly than servers and clients of ASGI do.
@@ -186,17 +186,11 @@ class ManagementApplication(Litestar):
         return [*plugins, MsgspecDIPlugin()]
 
 
-def _build_application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
-    provided = {
-        "projects": config.projects,
-        "authentication": config.authentication,
-        "deletions": config.deletions,
-        **config.dependencies,
-    }
+def build_application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
     app = ManagementApplication(
         [ProjectsApi, PersonalKeysApi, *config.controllers, _get_schema, _get_documentation],
-        dependencies={name: _Provided(value) for name, value in provided.items()},
-        guards=[access_guard(config.authentication, config.projects, config.sessions)],
+        dependencies={name: _Provided() for name in provided(config)},
+        guards=[check_access],
         after_request=encode_response,
         exception_handlers={Exception: exception_handler(config.body_bytes_max)},
         request_class=ManagementRequest,
@@ -204,13 +198,39 @@ def _build_application(config: Management, openapi: OpenAPIConfig | None) -> Lit
         openapi_config=openapi,
         logging_config=None,
     )
+    provide_services(app, config)
+    return app
+
+
+def provide_services(app: Litestar, config: Management) -> None:
+    """Have an application answer with the services of a configuration, in place of any before.
+
+    Args:
+        config: It has the controllers, the names of values, and the limit of bodies with which the
+            application was built, which takes thousands of times as long.
+    """
+    values = provided(config)
+    for name, provider in app.dependencies.items():
+        cast(_Provided, provider).given = values[name]
+    app.state.authentication = config.authentication
+    app.state.projects = config.projects
+    app.state.sessions = config.sessions
     app.state.now = config.now
     app.state.body_bytes_max = config.body_bytes_max
     app.state.upload_bytes_max = config.upload_bytes_max
     app.state.upload_folder = config.upload_folder
     app.state.decoding = config.decoding
     app.state.base_url = config.base_url
-    return app
+
+
+def provided(config: Management) -> Mapping[str, object]:
+    """Return the values that handlers may take by name."""
+    return {
+        "projects": config.projects,
+        "authentication": config.authentication,
+        "deletions": config.deletions,
+        **config.dependencies,
+    }
 
 
 class _Provided(Provide):
@@ -223,5 +243,6 @@ class _Provided(Provide):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    def __init__(self, value: object) -> None:
-        super().__init__(lambda: value, sync_to_thread=False)
+    def __init__(self) -> None:
+        self.given: object = None
+        super().__init__(lambda: self.given, sync_to_thread=False)
