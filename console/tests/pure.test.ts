@@ -3,6 +3,7 @@ import "./answered";
 import "./browser";
 import "./charts";
 import "./csv";
+import "./experiments";
 import "./filters";
 import "./questions";
 import "./funnels";

@@ -14,6 +14,7 @@ from tests.console.inert_values import expect_only_text
 from tests.console.input_devices import InputDevice, Keyboard, Pointer
 from tests.console.project import Json, Project
 from tests.console.screen import Console, narrow
+from tests.console.showcase_experiments import add_verdict
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -178,17 +179,20 @@ def test_the_list_filters_and_shows_only_text(console: Console, project: Project
     for step in ("launch", "end", "archive"):
         project.post(f"/experiments/{old['id']}/{step}/")
     started = (datetime.now(UTC) - timedelta(days=3, hours=1)).isoformat()
-    project.post("/experiments/", name="New prices", feature_flag_key="third", start_date=started)
+    prices = project.post(
+        "/experiments/", name="New prices", feature_flag_key="third", start_date=started
+    )
+    add_verdict(project, prices, f"Not decided: {MARKUP}", 1234)
     page = console.page
 
     console.open(project.at("experiments"))
     rows = page.get_by_role("row")
     expect(rows).to_have_count(3)
-    expect(rows.filter(has_text="New prices")).to_contain_text("3")
-    expect(rows.filter(has_text="New prices")).to_contain_text("Running")
+    cells = rows.filter(has_text="New prices").get_by_role("gridcell")
+    expect(cells).to_contain_text(["New prices", "Running", MARKUP, "third", "3", "1,234"])
     console.choose(page.get_by_label("Status"), "Draft")
-    expect(rows.filter(has_text=MARKUP)).to_be_visible()
     expect(rows).to_have_count(2)
+    expect(rows.filter(has_text=MARKUP)).to_be_visible()
     expect_only_text(page)
     console.expect_to_fit_in(narrow(360))
     page.get_by_role("link", name="Archived", exact=True).click()

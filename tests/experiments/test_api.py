@@ -58,6 +58,7 @@ async def test_a_new_experiment_has_every_field_with_its_default(tenant: Tenant)
         "filters": {},
         "secondary_metrics": [],
         "phases": [],
+        "latest_verdict": None,
         "created_by": tenant.owner,
         "created_at": NOW_TEXT,
         "updated_at": NOW_TEXT,

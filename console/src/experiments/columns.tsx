@@ -10,6 +10,12 @@ import type { ListedExperiment } from "./queries";
 const authorOf = ({ created_by: by }: ListedExperiment): string =>
   by?.first_name || by?.email || "";
 
+/** The sentence of the last calculation. */
+function verdictOf({ latest_verdict: latest, start_date: start }: ListedExperiment): string {
+  if (latest !== null) return latest.sentence;
+  return start ? words.noVerdict : words.noDays;
+}
+
 export const COLUMNS: Column<ListedExperiment>[] = [
   {
     id: "name",
@@ -27,9 +33,16 @@ export const COLUMNS: Column<ListedExperiment>[] = [
     text: ({ status }) => words.states[status],
   },
   {
+    id: "verdict",
+    header: words.columns.verdict,
+    grow: true,
+    cell: (experiment) => <Visible text={verdictOf(experiment)} />,
+    text: verdictOf,
+  },
+  {
     id: "flag",
     header: words.columns.flag,
-    width: 180,
+    width: 150,
     cell: ({ feature_flag_key: key }) => <Visible text={key} />,
     text: ({ feature_flag_key: key }) => key,
   },
@@ -40,6 +53,15 @@ export const COLUMNS: Column<ListedExperiment>[] = [
     align: "end",
     cell: (experiment) => daysText(experiment),
     text: (experiment) => daysOf(experiment),
+  },
+  {
+    id: "exposures",
+    header: words.columns.exposures,
+    width: 100,
+    align: "end",
+    cell: ({ latest_verdict: latest }) =>
+      latest === null ? words.noDays : formatNumber(latest.exposures),
+    text: ({ latest_verdict: latest }) => latest?.exposures ?? null,
   },
   {
     id: "by",

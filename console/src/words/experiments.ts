@@ -19,12 +19,15 @@ export const words = {
   columns: {
     name: "Experiment",
     state: "Status",
+    verdict: "Verdict",
     flag: "Feature flag",
     days: "Days",
+    exposures: "People",
     by: "Created by",
     created: "Created",
   },
   noDays: "–",
+  noVerdict: "Calculated within an hour.",
   csvName: "experiments.csv",
   emptyTitle: "No experiments yet",
   emptyHint:

@@ -119,6 +119,16 @@ class HoldoutRecord(Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class LatestVerdict(Struct, frozen=True, kw_only=True):
+    """What the results of an experiment said when they were last calculated in the background."""
+
+    code: str
+    variant: str | None
+    sentence: str
+    exposures: Annotated[int, Meta(description="Units that were exposed.")]
+    as_of: datetime
+
+
 class Experiment(PlainExperiment, frozen=True, kw_only=True):
     """An experiment of a project.
 
@@ -141,6 +151,26 @@ class Experiment(PlainExperiment, frozen=True, kw_only=True):
     created_by: UserSummary | None
     created_at: datetime
     updated_at: datetime
+    verdict: str | None = None
+    verdict_variant: str | None = None
+    verdict_sentence: str | None = None
+    verdict_exposures: int | None = None
+    checked_at: datetime | None = None
+
+    @property
+    def latest_verdict(self) -> LatestVerdict | None:
+        """Return the verdict since the launch, None before the first calculation."""
+        if self.start_date is None or self.checked_at is None or self.checked_at <= self.start_date:
+            return None
+        if self.verdict is None or self.verdict_sentence is None or self.verdict_exposures is None:
+            return None
+        return LatestVerdict(
+            code=self.verdict,
+            variant=self.verdict_variant,
+            sentence=self.verdict_sentence,
+            exposures=self.verdict_exposures,
+            as_of=self.checked_at,
+        )
 
     @property
     def creator_id(self) -> int | None:

@@ -19,6 +19,7 @@ from fanion.experiments.model import (
     Experiment,
     HoldoutRecord,
     Kind,
+    LatestVerdict,
     MetricLink,
     Phase,
     PlainExperiment,
@@ -181,6 +182,13 @@ class ExperimentBody(PlainExperiment, frozen=True, kw_only=True):
         list[Phase],
         Meta(description="Times with the same split. Results are those of the last phase."),
     ]
+    latest_verdict: Annotated[
+        LatestVerdict | None,
+        Meta(
+            description="The verdict of the last hourly calculation since the launch; null before "
+            "the first one. `results/` is more recent."
+        ),
+    ]
     deleted: bool
     created_by: UserSummary | None
     created_at: datetime
@@ -205,6 +213,7 @@ def experiment_body(experiment: Experiment) -> ExperimentBody:
         running_time_calculation=calculator_of(experiment.parameters),
         saved_metrics=list(experiment.links),
         exposure_cohort=experiment.exposure_cohort_id,
+        latest_verdict=experiment.latest_verdict,
     )
 
 

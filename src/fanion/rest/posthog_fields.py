@@ -213,6 +213,7 @@ UNSUPPORTED_OF_TILE: Mapping[str, str] = {
 OF_EXPERIMENT = _EVERYWHERE | {
     *("feature_flag", "holdout", "saved_metrics", "status", "phases", "exposure_cohort"),
     *("created_by", "created_at", "updated_at", "is_legacy", "variant_screenshot_media_ids"),
+    "latest_verdict",
     *("health_metrics", "last_refresh", "uuid", "scheduling_config"),
 }
 OF_HOLDOUT = _EVERYWHERE | {"created_by", "created_at", "updated_at"}

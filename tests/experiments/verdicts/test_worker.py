@@ -91,6 +91,18 @@ async def test_webhooks_are_told_when_the_verdict_changes(
         "former_verdict": "no_exposures",
     }
     assert len(bodies(receiver)) == 1
+    [listed] = (await tenant.get("/experiments/"))["results"]
+    assert listed["latest_verdict"] == {
+        "code": "ship",
+        "variant": "test",
+        "sentence": results["verdict"]["sentence"],
+        "exposures": 1000,
+        "as_of": "2024-03-09T14:00:00Z",
+    }
+
+    await take(tenant, made, "reset")
+    await take(tenant, made, "launch")
+    assert (await tenant.get(f"/experiments/{made['id']}/"))["latest_verdict"] is None
 
 
 async def test_an_experiment_that_has_ended_is_calculated_once_more(tenant: Tenant) -> None:

@@ -1,6 +1,7 @@
 """The tables of experiments, their holdouts and their saved metrics."""
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -104,6 +105,8 @@ experiments = Table(
     # The verdict that webhooks were told last, and when it was calculated; null before.
     Column("verdict", String(30), nullable=True),
     Column("verdict_variant", String(400), nullable=True),
+    Column("verdict_sentence", Text, nullable=True),
+    Column("verdict_exposures", BigInteger, nullable=True),
     # When the results were last calculated in the background, or the experiment was created.
     Column("checked_at", UtcDateTime, nullable=True, index=True),
     Column("lease_until", UtcDateTime, nullable=True),

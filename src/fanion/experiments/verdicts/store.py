@@ -12,7 +12,7 @@ from fanion.db.due_work import AHEAD, DueRow, DueRows
 from fanion.db.engine import Records
 from fanion.db.schema.experiments import experiments
 from fanion.experiments.model import Experiment
-from fanion.experiments.results.schemas import VerdictBody
+from fanion.experiments.results.schemas import ResultsBody, VerdictBody
 from fanion.experiments.store import find_experiment
 from fanion.webhooks.model import verdict_body
 from fanion.webhooks.outbox_store import enqueue
@@ -49,19 +49,19 @@ class VerdictStore:
         async with self.records.read() as connection:
             return await connection.run_sync(find_experiment, project_id, experiment_id)
 
-    async def finish_check(self, row: DueRow, verdict: VerdictBody | None, now: datetime) -> None:
-        """Store a verdict, and call webhooks if it is another one than before.
+    async def finish_check(self, row: DueRow, results: ResultsBody | None, now: datetime) -> None:
+        """Store the verdict of results, and call webhooks if it is another one than before.
 
         Args:
             row: The claim of the experiment.
-            verdict: None if there is none, because a metric cannot be calculated.
+            results: None if there are none, because a metric cannot be calculated.
             now: The time of the check.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(self._finish_check, row, verdict, now)
+            await connection.run_sync(self._finish_check, row, results, now)
 
     def _finish_check(
-        self, connection: Connection, row: DueRow, verdict: VerdictBody | None, now: datetime
+        self, connection: Connection, row: DueRow, results: ResultsBody | None, now: datetime
     ) -> None:
         columns = (_experiment.verdict, _experiment.verdict_variant, _experiment.name)
         statement = select(*columns, _experiment.feature_flag_key).where(_experiment.id == row.id)
@@ -69,8 +69,9 @@ class VerdictStore:
         if former is None:
             return
         values: dict[str, Any] = {"checked_at": now}
-        if verdict is not None:
-            values |= {"verdict": verdict.code, "verdict_variant": verdict.variant}
+        verdict = None if results is None else results.verdict
+        if results is not None:
+            values |= _verdict_columns(results)
         if not self.checks.finish(connection, row, **values) or verdict is None:
             return
         is_begin = former.verdict is None and verdict.code in UNDECIDED
@@ -78,6 +79,16 @@ class VerdictStore:
             return
         body = partial(verdict_body, _webhook_values(row, former, verdict), now)
         enqueue(connection, row.project_id, "experiment.verdict", body, now)
+
+
+def _verdict_columns(results: ResultsBody) -> dict[str, Any]:
+    verdict = results.verdict
+    return {
+        "verdict": verdict.code,
+        "verdict_variant": verdict.variant,
+        "verdict_sentence": verdict.sentence,
+        "verdict_exposures": results.exposures.total,
+    }
 
 
 def _webhook_values(row: DueRow, former: Any, verdict: VerdictBody) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from fanion.db.due_work import DueRow, LeasedWorker
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.experiments.results.reading import measured_experiment
-from fanion.experiments.results.schemas import VerdictBody
+from fanion.experiments.results.schemas import ResultsBody
 from fanion.experiments.results.service import ExperimentResults
 from fanion.experiments.verdicts.store import VerdictStore
 from fanion.projects.model import Project
@@ -40,20 +40,19 @@ class VerdictWorker(LeasedWorker[Project]):
         return await self._store.due_experiments(now)
 
     async def _process(self, row: DueRow, project: Project) -> None:
-        verdict = None
+        results = None
         try:
-            verdict = await self._verdict(row, project)
+            results = await self._calculate(row, project)
         except Invalid as error:
             structlog.get_logger().info(
                 "experiment_not_calculated", experiment=row.id, reason=str(error)
             )
-        await self._store.finish_check(row, verdict, self._now())
+        await self._store.finish_check(row, results, self._now())
 
-    async def _verdict(self, row: DueRow, project: Project) -> VerdictBody | None:
-        """Calculate all metrics of an experiment again, and return the verdict."""
+    async def _calculate(self, row: DueRow, project: Project) -> ResultsBody | None:
+        """Calculate all metrics of an experiment again."""
         experiment = await self._store.find_experiment(project.id, row.id)
         if experiment is None:
             return None
         measured = measured_experiment(experiment, project)
-        results = await self._results.results(project, measured, self._now(), refresh=True)
-        return results.verdict
+        return await self._results.results(project, measured, self._now(), refresh=True)
