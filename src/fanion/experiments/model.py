@@ -120,7 +120,7 @@ class HoldoutRecord(Struct, frozen=True, kw_only=True):
 
 
 class LatestVerdict(Struct, frozen=True, kw_only=True):
-    """What the results of an experiment said when they were last calculated in the background."""
+    """The verdict of an experiment at its last calculation in the background."""
 
     code: str
     variant: str | None
