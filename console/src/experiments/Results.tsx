@@ -1,22 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
-import { useProjectId } from "@/app/session";
-import { Card } from "@/ui/Page";
-import { Visible } from "@/ui/properties";
-import { Loaded } from "@/ui/States";
-import { type Experiment, resultsQuery } from "./queries";
+import { lazyPart } from "@/ui/lazyPart";
 
-/** What an experiment has found so far. */
-export function Results({ experiment }: { experiment: Experiment }) {
-  const results = useQuery(resultsQuery(useProjectId(), experiment.id));
-  return (
-    <Card>
-      <Loaded query={results}>
-        {({ verdict }) => (
-          <p className="text-lg">
-            <Visible text={verdict.sentence} />
-          </p>
-        )}
-      </Loaded>
-    </Card>
-  );
-}
+// Loaded with its tab.
+export const Results = lazyPart(
+  "experiment results",
+  async () => (await import("./results/ResultsTab")).ResultsTab,
+  8,
+);

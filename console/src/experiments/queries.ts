@@ -83,18 +83,6 @@ export const experimentQuery = (projectId: string, id: number) =>
       ),
   });
 
-export const resultsQuery = (projectId: string, id: number) =>
-  queryOptions({
-    queryKey: experimentKeys.results(projectId, id),
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET("/api/projects/{project_id}/experiments/{id}/results/", {
-          params: { path: { project_id: projectId, id } },
-          signal,
-        }),
-      ),
-  });
-
 export const experimentActivityQuery = (projectId: string, id: number, page: number) =>
   queryOptions({
     queryKey: [...experimentKeys.all(projectId), "activity", id, page],

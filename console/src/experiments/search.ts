@@ -22,6 +22,8 @@ export interface ExperimentSearch {
   tab?: ExperimentTab;
   /** The page of the activity. */
   page?: number;
+  /** The phase of the results, from 0; by default the last one. */
+  phase?: number;
 }
 
 export const readExperimentsSearch = (given: Given): ExperimentsSearch =>
@@ -38,4 +40,8 @@ export const readExperimentSearch = (given: Given): ExperimentSearch =>
   present<ExperimentSearch>({
     tab: choiceOf(EXPERIMENT_TABS, given.tab),
     page: pageOf(given.page),
+    phase: phaseOf(given.phase),
   });
+
+const phaseOf = (given: unknown): number | undefined =>
+  typeof given === "number" && Number.isInteger(given) && given >= 0 ? given : undefined;
