@@ -20,7 +20,7 @@ export function variantsOfFlag(filters: unknown): Variant[] {
   return readVariants(variants);
 }
 
-export function readVariants(given: unknown): Variant[] {
+function readVariants(given: unknown): Variant[] {
   if (!Array.isArray(given)) return [];
   return given.flatMap((one: unknown) => {
     const { key, rollout_percentage: share }: { key?: unknown; rollout_percentage?: unknown } =

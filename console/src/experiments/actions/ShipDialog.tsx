@@ -9,7 +9,7 @@ import { toast } from "@/ui/Toast";
 import { words } from "@/words/experimentActions";
 import type { Experiment } from "../queries";
 import { phaseQuery } from "../resultQueries";
-import { readVariants } from "../variants";
+import { variantsOfFlag } from "../variants";
 import { useShip } from "./queries";
 
 const TEXTS = words.shipping;
@@ -78,10 +78,7 @@ export function ShipDialog({ experiment, onClose }: Props) {
 }
 
 /** The variants of the flag, which are those of the experiment. */
-function shippable({ feature_flag: flag }: Experiment) {
-  const { variants }: { variants?: unknown } = Object(flag?.filters.multivariate);
-  return readVariants(variants);
-}
+const shippable = ({ feature_flag: flag }: Experiment) => variantsOfFlag(flag?.filters);
 
 /** The variant that the verdict names, if the results are known. */
 function useBestVariant(id: number): string | null {

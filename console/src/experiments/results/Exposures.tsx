@@ -108,7 +108,7 @@ function Arms({ experiment, results, colors }: Props) {
               </td>
               <td className="py-1 text-end tabular-nums">{words.percent(shareOf(count, total))}</td>
               <td className="py-1 text-end text-ink-2 tabular-nums">
-                {key in split.expected
+                {key in split.expected && whole > 0
                   ? words.percent(shareOf(split.expected[key] ?? 0, whole))
                   : words.none}
               </td>
