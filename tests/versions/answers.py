@@ -112,6 +112,8 @@ def questions(record: Record, client: httpx.Client) -> Iterator[Question]:
     for number in ids(f"{project}/feature_flags/?limit=100"):
         for kind in ("", "role_access/", "scheduled_changes/", "activity/"):
             yield Question(f"{project}/feature_flags/{number}/{kind}")
+    for number in _with_release(record, client, project):
+        yield Question(f"{project}/feature_flags/{number}/guarded_release/")
     for number in ids(f"{project}/cohorts/?limit=100"):
         yield Question(f"{project}/cohorts/{number}/persons/?limit=100")
         yield Question(f"{project}/cohorts/{number}/activity/")
@@ -125,6 +127,11 @@ def questions(record: Record, client: httpx.Client) -> Iterator[Question]:
     yield Question("/flags/definitions?send_cohorts", key="secret")
     yield Question(f"{project}/feature_flags/base/remote_config/", key="secret")
     yield from _evaluations(record.project_api_key)
+
+
+def _with_release(record: Record, client: httpx.Client, project: str) -> list[int]:
+    flags = record.ask(client, Question(f"{project}/feature_flags/?limit=100"))["results"]
+    return [flag["id"] for flag in flags if flag["key"] == "released"]
 
 
 def missing(expected: Any, found: Any, place: str = "") -> Iterator[str]:
@@ -190,6 +197,9 @@ _OF_PROJECT = (
     "/dashboards/",
     "/event_definitions/?limit=100&ordering=name",
     "/events/?limit=100",
+    "/experiment_holdouts/",
+    "/experiment_saved_metrics/",
+    "/experiments/",
     "/feature_flags/?limit=100",
     "/feature_flags/activity/?limit=100",
     "/feature_flags/local_evaluation/?send_cohorts",

@@ -63,6 +63,7 @@ class Filling:
         cohorts = self._make_cohorts()
         board = self._make_insights(cohorts)
         self._make_flags(cohorts, board)
+        self._make_experiment()
         self._manage()
         # An anonymous visitor keeps a flag after signing in.
         body = {"token": self.token, "distinct_id": "ann", "$anon_distinct_id": "anon-1"}
@@ -180,6 +181,27 @@ class Filling:
         made("deleted", deleted=True)
         self._schedule(dependent)
 
+    def _make_experiment(self) -> None:
+        """A draft and a paused release, which nothing calculates anew."""
+        paid: Json = {"kind": "EventsNode", "event": "paid"}
+        metric: Json = {"kind": "ExperimentMetric", "metric_type": "mean", "source": paid}
+        held = [{"properties": [], "rollout_percentage": 10}]
+        holdout = self.post("/experiment_holdouts/", name="Held out", filters=held)
+        saved = self.post("/experiment_saved_metrics/", name="Payments", query=metric)
+        self.post(
+            "/experiments/",
+            name="Which checkout",
+            feature_flag_key="checkout",
+            metrics=[metric],
+            holdout_id=holdout["id"],
+            saved_metrics_ids=[{"id": saved["id"], "metadata": {"type": "secondary"}}],
+        )
+        flag = self.post("/feature_flags/", key="released", filters={"groups": [_A_TENTH]})
+        place = f"/feature_flags/{flag['id']}/guarded_release/"
+        steps = [{"rollout_percentage": 50, "hold_minutes": 60}, {"rollout_percentage": 100}]
+        self.post(place, steps=steps, metrics=[metric | {"goal": "increase"}])
+        self.post(f"{place}pause/")
+
     def _schedule(self, flag: Json) -> None:
         """An executed change and a pending one; the API allows five years at most."""
         place = f"/feature_flags/{flag['id']}/scheduled_changes/"
@@ -231,6 +253,7 @@ class Filling:
 
 
 _BOUGHT = {"amount": 9.5, "$groups": {"company": "acme"}, "odd": [1, {"a": None}]}
+_A_TENTH = {"rollout_percentage": 10}
 _PAYLOAD = {"payloads": {"true": '{"size": 2}'}}
 _VARIANTS = {"red": 40, "green": 35, "blue": 25}
 _LEAVES: dict[str, Json] = {
