@@ -32,8 +32,8 @@ def share_of(project: Project, flag: Json) -> float:
 
 def start(project: Project, flag: Json) -> Json:
     """Start a release whose guardrail is about an event that never comes."""
-    metric = {"kind": "ExperimentMetric", "metric_type": "mean", "goal": "increase"}
-    metric["source"] = {"kind": "EventsNode", "event": "paid"}  # type: ignore[assignment]
+    metric: Json = {"kind": "ExperimentMetric", "metric_type": "mean", "goal": "increase"}
+    metric["source"] = {"kind": "EventsNode", "event": "paid"}
     steps = [{"rollout_percentage": 50, "hold_minutes": 60}, {"rollout_percentage": 100}]
     path = f"/feature_flags/{flag['id']}/guarded_release/"
     return project.post(path, steps=steps, metrics=[metric])
