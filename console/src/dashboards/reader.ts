@@ -1,2 +1,2 @@
-// A file of its own: what routes import is loaded with the console.
+// In a separate file, because whatever a routes file imports is loaded with the console.
 export { loadLines, loadStored } from "@/insights";

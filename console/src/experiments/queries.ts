@@ -133,7 +133,7 @@ export const takeStep = (projectId: string, id: number, step: Step): Promise<Exp
 export const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 409 && error.attr === "version";
 
-/** Everything that is shown of experiments and of flags is asked for anew, except for what the
+/** Requests all data about experiments and flags again, except for what the
  * answer contains. */
 export function useExperimentsRefresh(): (changed?: Experiment) => Promise<void> {
   const projectId = useProjectId();

@@ -98,7 +98,7 @@ export function withStep(steps: readonly DraftStep[], shareNow: number): DraftSt
   return [...steps.slice(0, -1), { id, share, hold: 1, unit: "days" }, last];
 }
 
-/** Whether nobody is without the flag at this step, so that it ends the release. */
+/** Whether everyone has the flag at this step, which completes the release. */
 export const isForEveryone = ({ share }: DraftStep): boolean => share === 100;
 
 /** The steps as they are sent; null while one is missing something or does not rise. */
