@@ -68,7 +68,7 @@ export const words = {
   resetting: {
     title: "Reset experiment",
     about:
-      "It becomes a draft again: its dates and conclusion are cleared, and results begin anew with the next launch. The flag stays as it is.",
+      "It becomes a draft again: its dates and conclusion are cleared, and results start over at the next launch. The flag does not change.",
     submit: "Reset",
   },
   copying: {

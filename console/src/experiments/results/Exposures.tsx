@@ -213,7 +213,7 @@ function Left({ experiment, exposures, areGroups }: LeftProps) {
     <section aria-label={TEXTS.left}>
       <h3 className="font-medium">{TEXTS.left}</h3>
       {left.length === 0 ? (
-        <p className="text-ink-2">{TEXTS.nobodyLeft}</p>
+        <p className="text-ink-2">{TEXTS.noneExcluded}</p>
       ) : (
         <ul className="list-disc ps-5 text-ink-2">
           {left.map((text) => (
