@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import APIResponse, Route, expect
 
 from fanion.projects.model import Level
 from tests.console.conftest import Visit
@@ -179,8 +179,21 @@ def test_an_experiment_is_steered_to_its_end(console: Console, project: Project)
     dialog.get_by_label("Feature flag key").fill("second")
     dialog.get_by_role("button", name="Duplicate").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Steered (Copy)")
-    choose("Delete")
-    page.get_by_role("button", name="Undo").click()
+    read: list[tuple[Route, APIResponse]] = []
+
+    def hold_the_first(route: Route) -> None:
+        if read:
+            route.continue_()
+        else:
+            read.append((route, route.fetch()))
+
+    page.route("**/experiments/?*", hold_the_first)
+    with page.expect_request("**/experiments/?*"):
+        choose("Delete")
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        page.get_by_role("button", name="Undo").click()
+    for route, answer in read:  # of the time before the deletion was taken back
+        route.fulfill(response=answer)
     expect(page.get_by_role("link", name="Steered (Copy)")).to_be_visible()
 
 

@@ -1,4 +1,9 @@
-import { QueryClient } from "@tanstack/react-query";
+import {
+  type InvalidateOptions,
+  type InvalidateQueryFilters,
+  QueryClient,
+  type QueryKey,
+} from "@tanstack/react-query";
 import { ApiError } from "@/lib/errors";
 
 const RETRIES_MAX = 2;
@@ -9,8 +14,26 @@ function isWorthAgain(failures: number, error: unknown): boolean {
   return isTransient && failures < RETRIES_MAX;
 }
 
+/** A client that also begins anew what a screen is reading for the first time.
+ *
+ * TanStack lets a first read go on, though it may have been answered before the change.
+ */
+class ReadingAnew extends QueryClient {
+  override invalidateQueries<Key extends QueryKey = QueryKey>(
+    filters?: InvalidateQueryFilters<Key>,
+    options?: InvalidateOptions,
+  ): Promise<void> {
+    if (filters?.refetchType !== "none") {
+      for (const query of this.getQueryCache().findAll({ ...filters, type: "active" })) {
+        if (query.state.data === undefined) void query.cancel({ silent: true });
+      }
+    }
+    return super.invalidateQueries(filters, options);
+  }
+}
+
 /** Answers are kept for a screen that is opened again, and asked anew behind it. */
-export const queryClient = new QueryClient({
+export const queryClient = new ReadingAnew({
   defaultOptions: {
     // Requests are sent even if the browser thinks it is offline: pausing them would report nothing,
     // and would send a change hours later.
