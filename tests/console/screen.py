@@ -4,7 +4,7 @@ Tests find what they use by role and name: `console.page.get_by_role("switch", n
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from playwright.sync_api import (
     Error,
     Locator,
     Page,
+    Route,
     ViewportSize,
     expect,
 )
@@ -128,6 +129,27 @@ class Console:
         """Follow a path as a link within the console does, without loading the console again."""
         self.page.evaluate("path => history.pushState({}, '', path)", path)
         self.settle()
+
+    def hold_reads(self, pattern: str) -> Callable[[], None]:
+        """Let the page hear no answer to a GET until the returned function is called."""
+        held: list[Route] = []
+        holding = True
+
+        def hold(route: Route) -> None:
+            if holding and route.request.method == "GET":
+                held.append(route)
+            else:
+                route.continue_()
+
+        def go_on() -> None:
+            # The handler stays: playwright itself lets go on what a removed one holds.
+            nonlocal holding
+            holding = False
+            for route in held:
+                route.continue_()
+
+        self.page.route(pattern, hold)
+        return go_on
 
     def settle(self) -> None:
         """Return when the screen shows all that it is going to.

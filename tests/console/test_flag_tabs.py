@@ -1,10 +1,9 @@
 """Rollout, use, activity and access of a flag."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, expect
 
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
@@ -80,25 +79,6 @@ def test_a_scheduled_change_that_fails_says_why(console: Console, project: Proje
     expect(failed.get_by_role("button")).to_have_count(0)
 
 
-def hold_reads(console: Console, pattern: str) -> Callable[[], None]:
-    """Let the page hear of no change until the returned function is called."""
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if route.request.method == "GET":
-            held.append(route)
-        else:
-            route.continue_()
-
-    def go_on() -> None:
-        console.page.unroute(pattern, hold)
-        for route in held:
-            route.continue_()
-
-    console.page.route(pattern, hold)
-    return go_on
-
-
 def test_a_rollback_condition_is_drawn_edited_and_never_overwrites_another_change(
     console: Console, project: Project
 ) -> None:
@@ -128,7 +108,7 @@ def test_a_rollback_condition_is_drawn_edited_and_never_overwrites_another_chang
     console.page.get_by_role("button", name="Edit the condition on checkout failed").click()
     dialog.get_by_label("Limit per day").fill("1")
     expect(dialog.get_by_text("2 per day over seven days: past the limit of 1.")).to_be_visible()
-    read_on = hold_reads(console, f"**/feature_flags/{flag['id']}/")
+    read_on = console.hold_reads(f"**/feature_flags/{flag['id']}/")
     project.patch(f"/feature_flags/{flag['id']}/", name="theirs")
     console.watch.expect_status(409, f"/feature_flags/{flag['id']}/")
     dialog.get_by_role("button", name="Save").click()

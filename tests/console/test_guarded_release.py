@@ -1,10 +1,9 @@
 """The guarded release of a flag: started, measured, rolled back, and ended by people."""
 
 import re
-from functools import partial
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from fanion.flags.engine.hashing import bucket
 from fanion.projects.model import Level
@@ -140,8 +139,7 @@ def test_a_release_is_not_ended_over_a_change_of_somebody_else(
     flag = project.flag("shared", when(rollout=10))
     start(project, flag)
     open_tab(console, project, flag, "rollout")
-    held: list[Route] = []
-    console.page.route(f"**/feature_flags/{flag['id']}/", partial(hold_reads, held))
+    console.hold_reads(f"**/feature_flags/{flag['id']}/")
 
     project.patch(f"/feature_flags/{flag['id']}/", name="theirs")
     console.watch.expect_status(409, f"/feature_flags/{flag['id']}/")
@@ -150,14 +148,6 @@ def test_a_release_is_not_ended_over_a_change_of_somebody_else(
     alert = console.page.get_by_role("dialog").get_by_role("alert")
     expect(alert).to_contain_text("The flag has changed since")
     assert (share_of(project, flag), release_of(project, flag)["state"]) == (50, "running")
-
-
-def hold_reads(held: list[Route], route: Route) -> None:
-    """Let the page hear of no change."""
-    if route.request.method == "GET":
-        held.append(route)
-    else:
-        route.continue_()
 
 
 def end(console: Console) -> None:
