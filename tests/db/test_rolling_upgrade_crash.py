@@ -173,8 +173,8 @@ async def test_servers_are_replaced_and_replaced_back_without_a_loss(
             await traffic.go_on()
             await asyncio.to_thread(run_documented_commands, new, old)
             await put_into_service(traffic, new)
-            added = await add_what_the_version_before_does_not_know(new, keys)
-            await check_it_is_left_alone(old, keys, added)
+            added = await add_a_dashboard(new, keys)
+            await check_it_is_shown_and_changed(old, keys, added)
             await traffic.take_out(old)
             await traffic.go_on()
 
@@ -187,8 +187,9 @@ async def test_servers_are_replaced_and_replaced_back_without_a_loss(
         await check_all_is_there(new, traffic)
         async with project_client(new, keys) as http:
             assert (await http.get("/")).json()["primary_dashboard"] == added["id"]
-            tiles = (await http.get(f"/dashboards/{added['id']}/")).json()["tiles"]
-            assert [bool(tile.get("text")) for tile in tiles] == [False, True]
+            board = (await http.get(f"/dashboards/{added['id']}/")).json()
+            assert board["name"] == "Renamed"
+            assert [bool(tile.get("text")) for tile in board["tiles"]] == [False, True]
 
 
 def run_documented_commands(new: RealServer, old: RealServer) -> None:
@@ -206,7 +207,7 @@ async def put_into_service(traffic: Traffic, server: RealServer) -> None:
     await traffic.go_on()
 
 
-async def add_what_the_version_before_does_not_know(new: RealServer, keys: Keys) -> Json:
+async def add_a_dashboard(new: RealServer, keys: Keys) -> Json:
     """Make a dashboard with a text, that is the home of its project, and an alert by mail."""
     async with project_client(new, keys) as http:
         trend = {"insight": "TRENDS", "events": [{"id": "seen"}]}
@@ -223,14 +224,14 @@ async def add_what_the_version_before_does_not_know(new: RealServer, keys: Keys)
     return board
 
 
-async def check_it_is_left_alone(old: RealServer, keys: Keys, board: Json) -> None:
-    """Check that the old version shows what it knows, changes it, and adds to it."""
+async def check_it_is_shown_and_changed(old: RealServer, keys: Keys, board: Json) -> None:
+    """Check that the old version shows what the new one has added, and changes it."""
     async with project_client(old, keys) as http:
         shown = await http.get(f"/dashboards/{board['id']}/")
         renamed = await http.patch(f"/dashboards/{board['id']}/", json={"name": "Renamed"})
         [alert] = (await http.get("/alerts/")).json()["results"]
         raised = await http.patch(f"/alerts/{alert['id']}/", json={"threshold": 1})
-    assert (shown.status_code, len(shown.json()["tiles"])) == (200, 1)
+    assert (shown.status_code, len(shown.json()["tiles"])) == (200, 2)
     assert (renamed.status_code, raised.status_code) == (200, 200)
 
 
