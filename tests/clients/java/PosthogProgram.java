@@ -47,7 +47,7 @@ public class PosthogProgram {
               while (true) {
                 client.flush();
                 try {
-                  TimeUnit.MILLISECONDS.sleep(100);
+                  TimeUnit.MILLISECONDS.sleep(20);
                 } catch (InterruptedException ended) {
                   return;
                 }
