@@ -87,6 +87,12 @@ POST_READS = {
     "/query/": "query:read",
     "/alerts/preview/": "insight:read",
 }
+# Endpoints whose scope is of another object than their path.
+OTHER_SCOPES = {
+    "/query/{client_query_id}/": "query:read",
+    "/experiments/{id}/people/": "person:read",
+    "/experiments/{id}/people/save_as_cohort/": "cohort:write",
+}
 # Endpoints that change only the caller's own account.
 OWN = {
     "DELETE /api/personal_api_keys/{key_id}/",
@@ -227,8 +233,8 @@ class Endpoint:
             return "activity_log:read"
         if self.method == "POST" and rest in POST_READS:
             return POST_READS[rest]
-        if rest == "/query/{client_query_id}/":
-            return "query:read"
+        if rest in OTHER_SCOPES:
+            return OTHER_SCOPES[rest]
         kind = self.path.split("/")[2]
         owners = {"organizations": "organization", "users": "user"}
         thing = owners.get(kind) or OBJECTS[rest.strip("/").partition("/")[0]]

@@ -95,7 +95,7 @@ class LockedCohort(StoredCohort, frozen=True, kw_only=True):
 
 
 # `ImportQuery.text` is a flag's id, or the JSON of an insight or of a query.
-ImportQueryKind = Literal["flag", "insight", "query"]
+ImportQueryKind = Literal["experiment", "flag", "insight", "query"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from fanion.experiments.metrics.model import (
     RetentionMetric,
 )
 from fanion.experiments.metrics.nodes import Node
+from fanion.experiments.people.behind import Behind, find_measured
+from fanion.insights.actors.service import ActorFinder, ActorsQuery
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.projects.model import Project
 from tests.experiments.calculation.oracle import Oracle, Values, moment
@@ -229,3 +231,23 @@ async def test_sums_are_those_of_the_model(
         arm: {name: pytest.approx(value) for name, value in sums.items()}
         for arm, sums in expected.items()
     }
+
+
+# It takes seconds: each example is stored, and asked about for each arm.
+@settings(max_examples=examples(15))
+@given(experiments(), windows(), metrics(), st.booleans())
+async def test_the_units_behind_sums_are_as_many_and_have_their_values(
+    analyst: Analyst, history: History, window: Window, metric: Metric, only_matured: bool
+) -> None:
+    question = MetricQuestion(window, metric, None, only_matured)
+    project = await analyst.store(history)
+
+    found = await answer(analyst, project, question)
+
+    for arm, sums in found.items():
+        behind = Behind(variant=arm, metric="any")
+        query = ActorsQuery(question, behind, window.group_type_index, find_measured)
+        page = await ActorFinder(analyst.analysis).find_page(project, query, NOW, 100)
+        values = [value for _, value in page.actors]
+        assert len({who for who, _ in page.actors}) == len(values) == sums["number"]
+        assert sum(values) == pytest.approx(sums["sum"] or 0)

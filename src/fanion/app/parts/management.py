@@ -34,6 +34,7 @@ from fanion.experiments.guarded_release.store import ReleaseStore
 from fanion.experiments.holdouts.api import HoldoutsApi
 from fanion.experiments.holdouts.service import HoldoutService
 from fanion.experiments.holdouts.store import HoldoutStore
+from fanion.experiments.people.api import ExperimentPeopleApi
 from fanion.experiments.planning.api import ExperimentPlansApi
 from fanion.experiments.results.api import ExperimentResultsApi
 from fanion.experiments.saved_metrics.api import SavedMetricsApi
@@ -159,6 +160,7 @@ CONTROLLERS = (
     BlastRadiusApi,
     FlagPreviewsApi,
     ScheduledChangesApi,
+    ExperimentPeopleApi,
     ExperimentPlansApi,
     ExperimentsApi,
     ExperimentStepsApi,
@@ -304,6 +306,7 @@ def _experiment_dependencies(server: Server) -> dict[str, object]:
         "release_checks": ReleaseChecks(ReleaseStore(records), server.questions.behind, bus),
         "holdouts": HoldoutService(HoldoutStore(records), bus),
         "saved_metrics": SavedMetricService(SavedMetricStore(records)),
+        "experiment_people": server.questions.experiment_people,
         "experiment_results": server.questions.experiments,
         "plans": server.questions.plans,
     }

@@ -23,6 +23,7 @@ from fanion.events.storage.property_columns import ColumnLimits
 from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.events.turns.places_store import SharedPlaces
 from fanion.experiments.calculation.sums_service import ExperimentCalculator
+from fanion.experiments.people.service import ExperimentPeople
 from fanion.experiments.planning.service import ExperimentPlans
 from fanion.experiments.results.query_service import ExperimentQueries
 from fanion.experiments.results.service import ExperimentResults
@@ -101,6 +102,7 @@ class Questions:
     session_rows: MaintenanceWorker
     property_columns: MaintenanceWorker
     experiments: ExperimentResults
+    experiment_people: ExperimentPeople
     verdicts: VerdictWorker
     plans: ExperimentPlans
 
@@ -184,6 +186,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
             maintained.step, COLUMNS_EVERY_S, "property_columns_not_kept"
         ),
         experiments=experiments,
+        experiment_people=ExperimentPeople(ExperimentStore(records), actors, public.flags.projects),
         verdicts=VerdictWorker(VerdictStore(records), experiments_behind, project_of, now),
         plans=ExperimentPlans(ExperimentCalculator(analysis)),
     )
@@ -226,7 +229,7 @@ def _build_statements(
 def _build_calculator(public: Services, events: EventStore, behind: Statements) -> Calculator:
     settings, now = public.context.settings, public.context.now
     records, projects = public.records, public.flags.projects
-    analysis = Analysis(records, events, behind.with_time_limit(SECONDS_MAX))
+    actors = ActorFinder(Analysis(records, events, behind.with_time_limit(SECONDS_MAX)))
     return Calculator(
         CohortStore(records),
         CohortLeaseStore(records, settings.cohort_lease_s),
@@ -239,7 +242,8 @@ def _build_calculator(public: Services, events: EventStore, behind: Statements) 
         behind.members,
         {
             "flag": EnabledPersons(FlagStore(records), now).enabled_persons,
-            "insight": CohortActors(ActorFinder(analysis), projects).person_uuids,
+            "insight": CohortActors(actors, projects).person_uuids,
+            "experiment": ExperimentPeople(ExperimentStore(records), actors, projects).person_uuids,
         },
     )
 

@@ -17,16 +17,21 @@ from fanion.properties.bindings import micros
 HELD_OUT: Final = -1
 EARLIER: Final = -2
 
+_PLACED = """
+  SELECT actor, exposed_at,
+         multiIf(was_earlier, {earlier}, NOT {is_exposed}, {held_out}, toInt16(arm)) AS place
+    FROM (SELECT actor, was_earlier, was_held_out, highest_arm,
+                 if({several}, 0, first_arm) AS arm, first_at + {origin} AS exposed_at
+            FROM ({units}))
+   WHERE was_earlier OR {is_exposed} OR was_held_out
+"""
 _BY_DAY = """
-  SELECT multiIf(was_earlier, {earlier}, NOT {is_exposed}, {held_out}, toInt16(arm)) AS place,
+  SELECT place,
          {day} AS day,
          count() AS units,
          min(exposed_at) AS first,
          max(exposed_at) AS last
-    FROM (SELECT was_earlier, was_held_out, highest_arm,
-                 if({several}, 0, first_arm) AS arm, first_at + {origin} AS exposed_at
-            FROM ({units}))
-   WHERE was_earlier OR {is_exposed} OR was_held_out
+    FROM ({placed})
 GROUP BY place, day
 ORDER BY place, day
 """
@@ -40,10 +45,7 @@ _WITHOUT = """
 def exposures_statement(
     context: SqlContext, question: ExposureQuestion, span: DateRange, starts: Sequence[datetime]
 ) -> Statement:
-    """Return the statement of rows (place, day, units, first, last).
-
-    The place is the number of an arm, MULTIPLE, HELD_OUT or EARLIER. Times are microseconds since
-    1970; those of units without an arm mean nothing.
+    """Return the statement of rows (place, day, units, first, last), as `placed_units` has them.
 
     Args:
         starts: The starts of the days.
@@ -51,16 +53,24 @@ def exposures_statement(
     compiler = Compiler(context)
     sql = UnitsSql(compiler, question, span, context.now)
     bound = compiler.bindings.add([micros(start) for start in starts], "Array(Int64)")
-    text = _BY_DAY.format(
+    day = f"roundDown(exposed_at, {bound})"
+    return compiler.statement(_BY_DAY.format(day=day, placed=placed_units(sql)))
+
+
+def placed_units(sql: UnitsSql) -> str:
+    """Return rows (actor, exposed_at, place) of the units that are counted in some place.
+
+    The place is the number of an arm, MULTIPLE, HELD_OUT or EARLIER. Times are microseconds since
+    1970; those of units without an arm mean nothing.
+    """
+    return _PLACED.format(
         earlier=EARLIER,
         held_out=HELD_OUT,
         is_exposed=IS_EXPOSED,
-        day=f"roundDown(exposed_at, {bound})",
         several=sql.several,
         origin=sql.origin,
         units=sql.units([], with_held_out=True),
     )
-    return compiler.statement(text)
 
 
 def without_variant_statement(

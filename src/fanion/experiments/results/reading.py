@@ -6,6 +6,7 @@ Source: experiments.md, sections 1a and 1c.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID, uuid5
 
 from fanion.errors import Invalid
 from fanion.experiments.metrics.exposure import ExposureCriteria, read_criteria
@@ -25,6 +26,7 @@ from fanion.flags.engine.definition import grouped_filters
 from fanion.insights.parsing.conditions import project_conditions
 from fanion.projects.model import Project
 
+_SAVED: Final = UUID("0c0e4f0c-3b53-4f0b-8a53-0d2f3a2f2c11")
 _ROLES: Final[Mapping[str, Role]] = {
     "primary": "primary",
     "secondary": "secondary",
@@ -130,7 +132,12 @@ def _metrics(experiment: Experiment, criteria: ExposureCriteria) -> Iterator[Mea
             yield _measured(role, document, None, criteria)
         for link in experiment.links:
             if _role_of(link) == role:
-                yield _measured(role, link.query, link.name, criteria)
+                yield _measured(role, _identified(link), link.name, criteria)
+
+
+def _identified(link: MetricLink) -> Mapping[str, Any]:
+    """Return the metric with a `uuid`, by which its people are asked for."""
+    return {"uuid": str(uuid5(_SAVED, str(link.saved_metric))), **link.query}
 
 
 def _role_of(link: MetricLink) -> Role:

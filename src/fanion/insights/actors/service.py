@@ -3,7 +3,7 @@
 Source: insights.md, section 13.
 """
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -20,12 +20,7 @@ from fanion.events.storage.filters_sql import group_rows
 from fanion.insights.actors.newer_query import Order
 from fanion.insights.calculation.service import Analysis, Calculation, with_test_account_filters
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.kinds.service import (
-    ACTORS_BY_QUESTION,
-    KINDS_BY_INSIGHT,
-    kind_name,
-    read_query,
-)
+from fanion.insights.kinds.service import KINDS_BY_INSIGHT, kind_name, read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
 from fanion.insights.sql.compiler import Statement
@@ -57,11 +52,13 @@ class ActorsQuery:
         query: The question.
         place: The place of the number in the answer, as its kind reads it.
         group_type_index: The type of the groups; None for persons.
+        find: Returns the statement of the actors; see `ActorsKind`.
     """
 
     query: InsightQuery
     place: Any
     group_type_index: int | None
+    find: Callable[[Calculation, Any, Any], Awaitable[Statement]]
 
 
 def read_actors(
@@ -86,7 +83,7 @@ def read_actors(
     query = read_query(Fields(_question_of(sent, actors.places), places, at))
     place = actors.read(fields, query)
     _refuse_other_places(fields, insight, actors.places)
-    return ActorsQuery(query, place, actors.group_type(query, place))
+    return ActorsQuery(query, place, actors.group_type(query, place), actors.find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +172,7 @@ class ActorFinder:
         self, project: Project, actors_query: ActorsQuery, now: datetime
     ) -> tuple[Calculation, Statement]:
         query, calculation = await self.analysis.begin(project, actors_query.query, now)
-        find = ACTORS_BY_QUESTION[type(query)].find
-        return calculation, await find(calculation, query, actors_query.place)
+        return calculation, await actors_query.find(calculation, query, actors_query.place)
 
     async def _searched(
         self, project_id: int, actors_query: ActorsQuery, statement: Statement, search: str

@@ -70,6 +70,8 @@ _IDS: Mapping[str, str] = {
             "unarchive": "unarchive",
         }.items()
     },
+    "get /api/projects/{}/experiments/{}/people/": "listExperimentPeople",
+    "post /api/projects/{}/experiments/{}/people/save_as_cohort/": "saveExperimentPeople",
     "post /api/projects/{}/experiments/{}/create_exposure_cohort_for_experiment/": (
         "createExposureCohort"
     ),
