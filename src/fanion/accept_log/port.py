@@ -56,12 +56,29 @@ Positions = Mapping[int, int]
 START: Positions = {SINGLE: 0}  # before all entries of a log in SQLite
 
 
+class PartitionLag(msgspec.Struct, frozen=True):
+    """The number of records of a partition that are not ingested yet.
+
+    Attributes:
+        partition: As the brokers number it, from 0.
+    """
+
+    topic: str
+    partition: int
+    envelopes: int
+
+
 class Backlog(msgspec.Struct, frozen=True):
-    """The content of a lane: envelopes, the bytes they take up, and the arrival of the oldest."""
+    """The content of a lane: envelopes, the bytes they take up, and the arrival of the oldest.
+
+    Attributes:
+        partitions: Only of a log in Kafka, with the partitions in which nothing waits.
+    """
 
     envelopes: int
     bytes: int
     oldest: datetime | None
+    partitions: tuple[PartitionLag, ...] = ()
 
     def age_s(self, now: datetime) -> float:
         """Return the seconds since the arrival of the oldest; 0 if there is none."""
@@ -74,6 +91,7 @@ def sum_backlogs(backlogs: Iterable[Backlog]) -> Backlog:
         sum(part.envelopes for part in parts),
         sum(part.bytes for part in parts),
         min((part.oldest for part in parts if part.oldest is not None), default=None),
+        tuple(lag for part in parts for lag in part.partitions),
     )
 
 

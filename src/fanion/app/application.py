@@ -104,6 +104,8 @@ async def measure_lag(public: Services) -> None:
         return
     waiting = sum_backlogs(lanes)
     metrics.log_events.set(waiting.envelopes)
+    for lag in waiting.partitions:
+        metrics.log_partition_lag.labels(lag.topic, str(lag.partition)).set(lag.envelopes)
     metrics.log_bytes.set(waiting.bytes)
     metrics.log_seconds.set(waiting.age_s(public.context.now()))
     metrics.changes_to_mirror.set(changes)

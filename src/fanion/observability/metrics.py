@@ -185,6 +185,13 @@ class Metrics:
             "Requests that are accepted and not ingested yet",
             registry=registry,
         )
+        self.log_partition_lag = Gauge(
+            "fanion_log_partition_lag_envelopes",
+            "Requests that are accepted and not ingested yet, by partition of Kafka. A request "
+            "with several distinct ids counts in each of their partitions",
+            ["topic", "partition"],
+            registry=registry,
+        )
         self.log_bytes = Gauge(
             "fanion_log_bytes",
             "Bytes of requests that are accepted and not ingested yet",
@@ -364,6 +371,7 @@ class Metrics:
     def lag_is_unknown(self) -> None:
         for gauge in (self.log_events, self.log_bytes, self.log_seconds, self.changes_to_mirror):
             gauge.set(nan)
+        self.log_partition_lag.clear()
 
     def spool_is_unknown(self) -> None:
         for gauge in (self.spool_requests, self.spool_bytes, self.spool_seconds):

@@ -10,7 +10,8 @@ import pytest
 from msgspec import json
 
 from fanion.accept_log.kafka.log import KafkaLog
-from fanion.accept_log.port import EnvelopeTooLarge, LogEntry
+from fanion.accept_log.kafka.records import topic_name
+from fanion.accept_log.port import Backlog, EnvelopeTooLarge, LogEntry, sum_backlogs
 from fanion.app.accept_logs import open_log
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records
@@ -113,6 +114,29 @@ async def test_a_read_of_some_partitions_ends_where_it_is_told(log: KafkaLog) ->
     assert len(read) == 3
     assert {entry.partition for entry in rest} == some.keys()
     assert len(rest) == 6
+
+
+async def test_the_backlog_says_how_much_waits_in_each_partition(log: KafkaLog) -> None:
+    appended = [await log.append(envelope(b"%d" % n)) for n in range(3)]
+    [partition] = {entry.partition for entry in await read_all(log)}
+    start = positions_everywhere(log)
+
+    before = await log.backlog(start)
+    after = await log.backlog(start | {partition: appended[1]})
+    of_imports = await log.backlog(start, historical=True)
+
+    def waiting(backlog: Backlog) -> dict[tuple[str, int], int]:
+        return {(lag.topic, lag.partition): lag.envelopes for lag in backlog.partitions}
+
+    name = log.positions_prefix.split("/")[1]
+    live, historical = (topic_name(name, historical=lane) for lane in (False, True))
+    nothing = dict.fromkeys([(live, number) for number in range(8)], 0)
+    assert waiting(before) == nothing | {(live, partition - 1): 3}
+    assert waiting(after) == nothing | {(live, partition - 1): 1}
+    assert waiting(of_imports) == dict.fromkeys([(historical, n) for n in range(8)], 0)
+    assert (
+        sum_backlogs([before, of_imports]).partitions == before.partitions + of_imports.partitions
+    )
 
 
 async def test_what_was_read_can_be_read_again(log: KafkaLog) -> None:

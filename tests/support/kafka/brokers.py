@@ -6,6 +6,7 @@ Their jars are in `.venv/kafka`, which `make test` fills where Java and Maven ar
 import asyncio
 import base64
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -32,6 +33,7 @@ JVM = (
     "-XX:TieredStopAtLevel=1",
     "-Dlog4j2.level=WARN",
 )
+FULL_BYTES = 200_000  # of a file
 START_S = 240  # a busy machine needs minutes for three
 # The values below those of production are for little memory, and for quick takeovers.
 _PROPERTIES = """\
@@ -114,6 +116,11 @@ class Broker:
     def resume(self) -> None:
         assert self.process is not None
         self.process.send_signal(signal.SIGCONT)
+
+    def fill_disk(self) -> None:
+        """Let no file of the broker grow any more, as on a full disk."""
+        assert self.process is not None
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (FULL_BYTES, FULL_BYTES))
 
     def _end(self, by: signal.Signals) -> None:
         if self.process is None:

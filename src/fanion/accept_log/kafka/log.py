@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 import structlog
 from msgspec import structs
 
+from fanion.accept_log.kafka.failures import find_failure
 from fanion.accept_log.kafka.producer import APPEND_S, Placed, RecordProducer
 from fanion.accept_log.kafka.reader import LaneReader
 from fanion.accept_log.kafka.records import (
@@ -25,12 +26,13 @@ from fanion.accept_log.kafka.records import (
     OVERHEAD_BYTES,
     encode_record,
     entry_id,
-    next_offset,
     positions_prefix,
     topic_name,
 )
 from fanion.accept_log.kafka.topics import LANES, Topics, TopicState
 from fanion.accept_log.port import (
+    AppendSuspended,
+    AppendUnsure,
     Backlog,
     Envelope,
     EnvelopeTooLarge,
@@ -44,6 +46,7 @@ from fanion.errors import StartRefused
 # Larger groups of bodies are encoded in a thread: compressing a MB takes some milliseconds.
 ENCODE_HERE_BYTES_MAX: Final = 64 * 1024
 LOOK_AGAIN_S: Final = 1.0  # for topics that could not be read
+EXPLAIN_AGAIN_S: Final = 30.0  # why the brokers take nothing
 # A spooled request gets a time of acceptance that is later by less than a millisecond, another
 # one each time it is sent. Ingestion drops what comes twice.
 _SHIFT_US_MAX: Final = 999
@@ -90,6 +93,8 @@ class KafkaLog(SharedLog):
         # What the brokers are asked may take seconds while they are away. Other work has threads.
         self._asking = ThreadPoolExecutor(2, "kafka-ask")
         self._random = random.Random()
+        self._explaining: asyncio.Task[None] | None = None
+        self._explained_at = -EXPLAIN_AGAIN_S
 
     @property
     def positions_prefix(self) -> str:
@@ -146,19 +151,17 @@ class KafkaLog(SharedLog):
     async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
         """Return what is not ingested yet; its bytes are estimated from a few requests."""
         await self.state()
-        ends = await self._ask(partial(self._topics.ends, after, historical=historical))
-        waiting = {
-            part: ends[part] - next_offset(position, part, historical=historical)
-            for part, position in after.items()
-        }
-        behind = {part: after[part] for part, count in waiting.items() if count > 0}
+        waiting = await self._ask(partial(self._topics.waiting, after, historical=historical))
+        lags = self._topics.lags(waiting, historical=historical)
+        behind = {part: after[part] for part, count in waiting.items() if count}
         if not behind:
-            return Backlog(0, 0, None)
+            return Backlog(0, 0, None, lags)
         found = await self._ask(partial(self._first_entries, behind, historical))
         first = list(found.values())
         count = sum(waiting[part] for part in behind)
         size = sum(len(entry.envelope.body) + OVERHEAD_BYTES for entry in first) // len(first)
-        return Backlog(count, count * size, min(entry.envelope.received_at for entry in first))
+        oldest = min(entry.envelope.received_at for entry in first)
+        return Backlog(count, count * size, oldest, lags)
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
         await self.state()
@@ -169,6 +172,8 @@ class KafkaLog(SharedLog):
 
     async def close(self) -> None:
         await self.close_lanes()
+        if self._explaining is not None:
+            self._explaining.cancel()
         if self._producer is not None:
             await asyncio.to_thread(self._producer.close)
         for lane, thread in self._threads.items():
@@ -298,11 +303,28 @@ class KafkaLog(SharedLog):
         assert self._producer is not None, "the topics are known"
         topic = topic_name(self._name, historical=historical)
         records = list(chain.from_iterable(groups))
-        offsets = await self._producer.send(topic, records)
+        try:
+            offsets = await self._producer.send(topic, records)
+        except AppendSuspended:  # which says nothing about the brokers
+            raise
+        except AppendUnsure:
+            self._explain()
+            raise
         return [
             entry_id(offset, partition + 1, historical=historical)
             for (partition, _), offset in zip(records, offsets, strict=True)
         ]
+
+    def _explain(self) -> None:
+        """Log what is wrong with the brokers, without keeping captures waiting."""
+        if monotonic() > self._explained_at + EXPLAIN_AGAIN_S:
+            self._explained_at = monotonic()
+            self._explaining = asyncio.create_task(self._find_failure())
+
+    async def _find_failure(self) -> None:
+        state = await self.state()
+        if reason := await self._ask(partial(find_failure, self._topics, state)):
+            structlog.get_logger().error("accept_log_unavailable", reason=reason)
 
     async def _run(self, historical: bool, work: Callable[[], T]) -> T:
         """Run what uses a lane's reader in its thread, one after another."""

@@ -4,6 +4,7 @@ Everything here waits for brokers, and is called in threads.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any, Final
@@ -21,7 +22,8 @@ from fanion.accept_log.kafka.client import (
     result_of,
     text_of,
 )
-from fanion.accept_log.kafka.records import topic_name
+from fanion.accept_log.kafka.records import next_offset, topic_name
+from fanion.accept_log.port import PartitionLag, Positions
 from fanion.config.kafka import KafkaAddress
 from fanion.errors import StartRefused
 
@@ -78,7 +80,7 @@ class Topics:
             OSError: The brokers do not answer, or refuse.
             StartRefused: They are too old.
         """
-        found = self._describe()
+        found = self.describe()
         if missing := [lane for lane in LANES if lane not in found]:
             self._create(missing, max((len(one.partitions) for one in found.values()), default=0))
             found = self._created()
@@ -91,7 +93,7 @@ class Topics:
             OSError: The brokers do not answer.
             StartRefused: They are too old.
         """
-        found = self._describe()
+        found = self.describe()
         return self._state(found) if len(found) == len(LANES) else None
 
     def require_leaders(self) -> None:
@@ -100,7 +102,7 @@ class Topics:
         Raises:
             OSError: The brokers do not answer, or a partition has no leader.
         """
-        for lane, topic in self._describe().items():
+        for lane, topic in self.describe().items():
             without = [one.id for one in topic.partitions if one.leader is None]
             if without:
                 name = topic_name(self.address.name, historical=lane)
@@ -122,6 +124,23 @@ class Topics:
         """
         return self._offsets(partitions, OffsetSpec.earliest(), historical)
 
+    def waiting(self, positions: Positions, *, historical: bool) -> Mapping[int, int]:
+        """Return how many records of each partition are behind its position.
+
+        Raises:
+            OSError: A broker does not answer.
+        """
+        ends = self.ends(positions, historical=historical)
+        return {
+            part: max(0, ends[part] - next_offset(position, part, historical=historical))
+            for part, position in positions.items()
+        }
+
+    def lags(self, waiting: Mapping[int, int], *, historical: bool) -> tuple[PartitionLag, ...]:
+        """Return what waits in each partition, by the brokers' own names."""
+        name = topic_name(self.address.name, historical=historical)
+        return tuple(PartitionLag(name, part - 1, waiting[part]) for part in sorted(waiting))
+
     def since(self, partitions: Iterable[int], at_ms: int, *, historical: bool) -> Offsets:
         """Return the offset of the first record at or after a time, of partitions that have one.
 
@@ -132,9 +151,14 @@ class Topics:
         found = self._offsets(partitions, spec, historical)
         return {partition: offset for partition, offset in found.items() if offset >= 0}
 
-    def brokers(self) -> int:
-        """Return the number of living brokers."""
-        return len(result_of(self._admin.describe_cluster(request_timeout=ANSWER_S)).nodes)
+    def brokers(self) -> set[int]:
+        """Return the ids of the living brokers.
+
+        Raises:
+            OSError: None answers.
+        """
+        found = result_of(self._admin.describe_cluster(request_timeout=ANSWER_S))
+        return {node.id for node in found.nodes}
 
     def _offsets(self, partitions: Iterable[int], spec: Any, historical: bool) -> Offsets:
         topic = topic_name(self.address.name, historical=historical)
@@ -150,10 +174,23 @@ class Topics:
                 if monotonic() > gives_up:
                     raise
             sleep(AGAIN_S)
+            self._forget_leaders(topic)
         return {}
 
-    def _describe(self) -> dict[bool, Any]:
-        """Return the descriptions of the topics that exist, by lane."""
+    def _forget_leaders(self, topic: str) -> None:
+        """Ask for the leaders of a topic again.
+
+        The client keeps a former leader, or its epoch, for minutes after it was refused for that.
+        """
+        with suppress(KafkaException):  # the next attempt says what is wrong
+            self._admin.list_topics(topic, ANSWER_S)
+
+    def describe(self) -> dict[bool, Any]:
+        """Return the brokers' descriptions of the topics that exist, by lane.
+
+        Raises:
+            OSError: The brokers do not answer.
+        """
         names = {topic_name(self.address.name, historical=lane): lane for lane in LANES}
         futures = self._admin.describe_topics(
             TopicCollection(list(names)), request_timeout=ANSWER_S
@@ -174,7 +211,7 @@ class Topics:
             OSError: They do not in time.
         """
         gives_up = monotonic() + ANSWER_S
-        while len(found := self._describe()) < len(LANES):
+        while len(found := self.describe()) < len(LANES):
             if monotonic() > gives_up:
                 raise OSError("accept log: the brokers do not know the topics that they created")
             sleep(AGAIN_S)

@@ -1,10 +1,11 @@
 """The check of an accept log in Kafka for `fanion doctor`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fanion.accept_log.port import SINGLE, PartitionLag
 from fanion.app.accept_logs import kafka_client_required
 from fanion.config.kafka import KafkaAddress
 from fanion.db.engine import Records
@@ -41,7 +42,7 @@ async def examine_kafka(address: KafkaAddress, records: Records) -> Examined:
     topics = await asyncio.to_thread(Topics, address)
     state = await asyncio.to_thread(topics.read)
     brokers = await asyncio.to_thread(topics.brokers)
-    about = f"{brokers} brokers answer"
+    about = f"{len(brokers)} brokers answer"
     if state is None:
         return Examined(f"{about}; the topics do not exist yet: the first server creates them")
     about = f"{about}, {state.partitions} partitions, {state.replicas} replicas"
@@ -53,9 +54,33 @@ async def examine_kafka(address: KafkaAddress, records: Records) -> Examined:
     if ids and (gone := await _gone(topics, records, prefix)):
         return Examined(f"{about}; {gone} requests were deleted uningested", ADVICE_ON_GONE)
     await asyncio.to_thread(topics.require_leaders)
+    about = f"{about}; {await _waiting(topics, records, prefix)}"
     if risks := find_risks(state):
         return Examined(f"{about}; {'; '.join(risks)}", ADVICE_ON_RISK)
     return Examined(about)
+
+
+async def _waiting(topics: "Topics", records: Records, prefix: str) -> str:
+    """Return how many requests wait to be ingested, and where most of them do."""
+    lags: list[PartitionLag] = []
+    for lane in LANES:
+        positions = await committed_positions(records, lane, prefix)
+        lags += await asyncio.to_thread(_read_lags, topics, positions, lane == HISTORICAL)
+    most = max(lags, key=lambda lag: lag.envelopes, default=None)
+    if most is None or not most.envelopes:
+        return "nothing waits"
+    count = sum(lag.envelopes for lag in lags)
+    return (
+        f"{count:,} requests wait, most in partition {most.partition} of {most.topic}: "
+        f"{most.envelopes:,}"
+    )
+
+
+def _read_lags(
+    topics: "Topics", positions: Mapping[int, int], historical: bool
+) -> Sequence[PartitionLag]:
+    known = {part: position for part, position in positions.items() if part != SINGLE}
+    return topics.lags(topics.waiting(known, historical=historical), historical=historical)
 
 
 async def _gone(topics: "Topics", records: Records, prefix: str) -> int:
