@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from uuid import UUID, uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from fanion.events.event import Erasure, Event, EventStoreUnavailable
 from fanion.events.ownership_store import ForeignEventStore, Installation
 from fanion.events.storage.client import Engine, engine_at
 from fanion.events.storage.cluster import make_cluster_tables
+from fanion.events.storage.cluster_inserts import LOOK_S
 from fanion.events.storage.migrate import missing_tables
 from fanion.events.storage.store import EventStore, open_events
 from tests.support.clickhouse.server import CLUSTER, DISTRIBUTED, ClickHouse
@@ -46,6 +48,32 @@ async def make_tables(records: Records, engine: Engine) -> None:
 def event(project_id: int, person: UUID, at: datetime) -> Event:
     properties = json.dumps({"n": 1}).encode()
     return Event(project_id, uuid4(), "e", str(person), person, at, at, properties)
+
+
+async def test_a_shard_that_is_added_gets_events_once_it_has_its_tables(
+    records: Records, unopened: EventStore, clickhouse_server: ClickHouse, cluster_url: str
+) -> None:
+    await make_tables(records, unopened.engine)
+    await unopened.open(records)
+    inserts, passed_s = unopened._cluster, 0.0
+    assert inserts is not None
+    inserts.shards = {1: inserts.shards[1]}  # as it was before the second one
+    inserts.monotonic = lambda: monotonic() + passed_s
+    events = [event(1, uuid4(), NOON) for _ in range(50)]
+
+    async def shards_a_minute_later() -> set[int]:
+        nonlocal passed_s
+        passed_s += LOOK_S
+        await unopened.insert(unopened.encoder.batch(events), f"at {passed_s}")
+        return {block.shard for block in unopened.encoder.batch(events).events}
+
+    client_of(clickhouse_server, cluster_url).command("DROP TABLE person_overrides")
+    without_tables = await shards_a_minute_later()
+    await make_tables(records, unopened.engine)
+    with_tables = await shards_a_minute_later()
+
+    assert without_tables == {1}
+    assert with_tables == {1, 2}
 
 
 async def test_a_server_waits_until_the_tables_are_made(

@@ -1,8 +1,9 @@
 """A ClickHouse cluster as an event store: its tables, made by one process, and its inserts."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
@@ -11,9 +12,14 @@ from fanion.events.ownership_store import Installation
 from fanion.events.storage.client import Engine, connect, is_poison, open_error
 from fanion.events.storage.cluster_health import problems, read_health
 from fanion.events.storage.cluster_inserts import ClusterInserts
-from fanion.events.storage.cluster_shards import read_shards
+from fanion.events.storage.cluster_shards import Shard, read_shards
 from fanion.events.storage.marks import check_mark, repeat_mark, require_mark
-from fanion.events.storage.migrate import check_schema, complete_cluster, migrate_events
+from fanion.events.storage.migrate import (
+    check_schema,
+    complete_cluster,
+    migrate_events,
+    missing_tables,
+)
 from fanion.events.storage.schema import VERSION
 
 
@@ -68,6 +74,26 @@ def open_cluster(engine: Engine, client: Client) -> ClusterInserts:
         StartRefused: The server has no such cluster.
     """
     assert engine.cluster is not None and engine.connect_to is not None  # it has both
+    shards = _by_number(engine, client)
+    read = partial(_shards_with_tables, engine)
+    return ClusterInserts(shards, engine.connect_to, is_poison, read, first=os.getpid())
+
+
+def _shards_with_tables(
+    engine: Engine, client: Client, known: Mapping[int, Shard]
+) -> Mapping[int, Shard] | None:
+    """Return the shards of the cluster; None while a server that was added lacks tables.
+
+    Raises:
+        StartRefused: The server has no such cluster any more.
+    """
+    assert engine.cluster is not None
+    found = _by_number(engine, client)
+    is_ready = found == known or not missing_tables(client, engine.cluster)
+    return found if is_ready else None
+
+
+def _by_number(engine: Engine, client: Client) -> Mapping[int, Shard]:
+    assert engine.cluster is not None
     shards = read_shards(client, engine.cluster.cluster, engine.where)
-    by_number = {shard.number: shard for shard in shards}
-    return ClusterInserts(by_number, engine.connect_to, is_poison, first=os.getpid())
+    return {shard.number: shard for shard in shards}

@@ -14,11 +14,15 @@ import structlog
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from fanion.events.storage.cluster_shards import Shard
-from fanion.events.storage.encoder import Block
+from fanion.errors import StartRefused
+from fanion.events.storage.cluster_encoder import ShardEncoder
+from fanion.events.storage.cluster_shards import Shard, slots_of
+from fanion.events.storage.encoder import Block, EventEncoder
 
 # A replica that has failed is asked last for so long.
 AVOIDED_S: Final = 10.0
+# How often the cluster is asked whether shards or replicas were added.
+LOOK_S: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -29,16 +33,43 @@ class ClusterInserts:
         shards: The shards, by their numbers.
         connect: Connects to a host.
         is_at_fault: Whether an error is about the rows, which no other replica takes either.
+        read_shards: Returns the shards as they are now; None while a server lacks tables.
         first: Which of its replicas a shard asks first; of several servers each has another one.
     """
 
     shards: Mapping[int, Shard]
     connect: Callable[[str], Client]
     is_at_fault: Callable[[Exception], bool]
+    read_shards: Callable[[Client, Mapping[int, Shard]], Mapping[int, Shard] | None]
     first: int = 0
     monotonic: Callable[[], float] = monotonic
     _clients: dict[str, Client] = field(default_factory=dict)
     _avoided: dict[str, float] = field(default_factory=dict)
+    _look_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._look_at = self.monotonic() + LOOK_S
+
+    def dividing(self, encoder: EventEncoder) -> ShardEncoder:
+        """Return an encoder that divides events among the present shards."""
+        return ShardEncoder(encoder, slots_of(self.shards.values()))
+
+    def follow(self, client: Client) -> None:
+        """Use the shards and replicas that were added to the cluster, looked for once a minute.
+
+        Called after a batch is stored: one that is repeated has to be divided as before.
+        """
+        if self.monotonic() < self._look_at:
+            return
+        self._look_at = self.monotonic() + LOOK_S
+        try:
+            found = self.read_shards(client, self.shards)
+        except (ClickHouseError, OSError, StartRefused):
+            return  # `event_cluster_unhealthy` says what is wrong
+        if found is not None and found != self.shards:
+            hosts = {str(shard.number): list(shard.hosts) for shard in found.values()}
+            structlog.get_logger().info("event_shards_changed", shards=hosts)
+            self.shards = found
 
     def into_shard(self, table: str, block: Block, settings: Mapping[str, Any]) -> None:
         """Insert a block into a table of its shard.
@@ -47,7 +78,10 @@ class ClusterInserts:
             ClickHouseError: No replica takes it, or its rows are at fault.
             OSError: No replica answers.
         """
-        self._insert(self.shards[block.shard].hosts, table, block, settings)
+        shard = self.shards.get(block.shard)
+        if shard is None:
+            raise OSError(f"the cluster has no shard {block.shard} any more")
+        self._insert(shard.hosts, table, block, settings)
 
     def into_all(self, table: str, block: Block, settings: Mapping[str, Any]) -> None:
         """Insert a block into a table that all hosts replicate.

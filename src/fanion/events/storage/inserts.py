@@ -39,6 +39,8 @@ def insert_batch(client: Client, batch: Batch, token: str, cluster: ClusterInser
         _insert(client, "person_overrides", block, {}, cluster)
     for block in batch.groups:
         _insert(client, "groups", block, {}, cluster)
+    if cluster is not None:
+        cluster.follow(client)
 
 
 def _insert(

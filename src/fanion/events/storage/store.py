@@ -38,9 +38,7 @@ from fanion.events.storage.client import (
     read_rows,
 )
 from fanion.events.storage.cluster import open_cluster
-from fanion.events.storage.cluster_encoder import ShardEncoder
 from fanion.events.storage.cluster_inserts import ClusterInserts
-from fanion.events.storage.cluster_shards import slots_of
 from fanion.events.storage.compiled_query import (
     QuestionLimits,
     QuestionResult,
@@ -195,6 +193,8 @@ class EventStore:
         """
         if self._encoder is None:
             raise EventStoreUnavailable("the event store is not open yet")
+        if self._cluster is not None:
+            return self._cluster.dividing(self._encoder)
         return self._encoder
 
     async def open(self, records: Records | None = None) -> None:
@@ -220,8 +220,6 @@ class EventStore:
         self._encoder = encoder_for(version)
         if self.engine.cluster is not None:
             self._cluster = await asyncio.to_thread(open_cluster, self.engine, inserts[0])
-            slots = slots_of(self._cluster.shards.values())
-            self._encoder = ShardEncoder(self._encoder, slots)
         if reason := cost_of_text(version):
             structlog.get_logger().warning("events_sent_as_text", engine=version, reason=reason)
         self._inserts.open(inserts)
