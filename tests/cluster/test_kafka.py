@@ -3,26 +3,30 @@
 import asyncio
 import os
 import random
+import re
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, closing
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 import pytest
 
-from tests.cluster.installation import DATABASE
-from tests.cluster.load import Load
+from fanion.events.storage.schema import EVENT_TABLES
 from tests.cluster.outcome import check, check_persons
-from tests.cluster.postgres_pair import lone_postgres
-from tests.support import plain_http
+from tests.cluster.sharded import (
+    INGESTING,
+    PARTITIONS,
+    Fault,
+    Installation,
+    inserts_fail,
+    open_sharded,
+)
 from tests.support.awaited import until_soon
-from tests.support.clickhouse.server import SERVER, ClickHouse, clickhouse
-from tests.support.kafka.brokers import Broker, Kafka, private_kafka
+from tests.support.clickhouse.server import DISTRIBUTED
+from tests.support.kafka.brokers import Broker
 from tests.support.outcome import all_events
 from tests.support.postgres import NoPostgres
-from tests.support.server import Keys, RealServer, project_client
+from tests.support.server import project_client
 
 pytestmark = [
     pytest.mark.cluster,
@@ -32,44 +36,16 @@ pytestmark = [
 
 SEEDS: Final = int(os.environ.get("FANION_TEST_CLUSTER_SEEDS", "1"))
 REQUESTS: Final = 60  # before a fault and after it
-PARTITIONS: Final = 12
-ROLES: Final = {"front": "web,api,jobs", "first": "ingest", "second": "ingest"}
 # A broker that is paused is taken to be dead after 3 s, and hands over what it led.
 PAUSED_S: Final = 8.0
 
 
-@dataclass(frozen=True)
-class Installation:
-    """A server that captures and answers, two that ingest, and their brokers."""
-
-    kafka: Kafka
-    events: ClickHouse
-    servers: Mapping[str, RealServer]
-    keys: Keys
-
-    @property
-    def front(self) -> RealServer:
-        return self.servers["front"]
-
-    async def new_load(self, seed: int) -> Load:
-        headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        async with plain_http.AsyncClient(base_url=self.front.url, headers=headers) as http:
-            answer = await http.post("/api/projects/", json={"name": "One of many"})
-        assert answer.status_code == 201, answer.text
-        made = answer.json()
-        keys = Keys(made["id"], made["api_token"], self.keys.personal_api_key)
-        return Load(keys, [self.front.url], seed)
-
-
-Fault = Callable[[Installation, random.Random], Awaitable[None]]
-
-
 async def kill_broker(installation: Installation, chance: random.Random) -> None:
-    await _restart(chance.choice(installation.kafka.brokers))
+    await _restart(chance.choice(installation.brokers.brokers))
 
 
 async def pause_broker(installation: Installation, chance: random.Random) -> None:
-    broker = chance.choice(installation.kafka.brokers)
+    broker = chance.choice(installation.brokers.brokers)
     broker.pause()
     try:
         await asyncio.sleep(PAUSED_S)
@@ -79,7 +55,7 @@ async def pause_broker(installation: Installation, chance: random.Random) -> Non
 
 async def kill_every_broker(installation: Installation, _: random.Random) -> None:
     """Kill all brokers at once: captures go on into the spool."""
-    await asyncio.gather(*(_restart(broker) for broker in installation.kafka.brokers))
+    await asyncio.gather(*(_restart(broker) for broker in installation.brokers.brokers))
 
 
 async def _restart(broker: Broker) -> None:
@@ -89,14 +65,14 @@ async def _restart(broker: Broker) -> None:
 
 
 async def kill_ingester(installation: Installation, chance: random.Random) -> None:
-    server = installation.servers[chance.choice(("first", "second"))]
+    server = installation.servers[chance.choice(INGESTING)]
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
 
 
 async def pause_ingester(installation: Installation, chance: random.Random) -> None:
     """Pause an ingesting server until Kafka has given its partitions to the other one."""
-    server = installation.servers[chance.choice(("first", "second"))]
+    server = installation.servers[chance.choice(INGESTING)]
     os.kill(server.pid, signal.SIGSTOP)
     try:
         await asyncio.sleep(20.0)
@@ -105,7 +81,7 @@ async def pause_ingester(installation: Installation, chance: random.Random) -> N
 
 
 async def terminate_ingester(installation: Installation, chance: random.Random) -> None:
-    server = installation.servers[chance.choice(("first", "second"))]
+    server = installation.servers[chance.choice(INGESTING)]
     assert await asyncio.to_thread(server.stop) == 0
     await asyncio.to_thread(server.start)
 
@@ -126,32 +102,16 @@ FAULTS: Final[Mapping[str, Fault]] = {
         pause_ingester,
         terminate_ingester,
         kill_every_server,
+        inserts_fail,
     )
 }
 
 
 @pytest.fixture(scope="module")
 async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
-    folder = tmp_path_factory.mktemp("kafka")
     try:
-        async with AsyncExitStack() as stack:
-            postgres = stack.enter_context(lone_postgres())
-            store = stack.enter_context(clickhouse(folder))
-            kafka = stack.enter_context(private_kafka(3))
-            settings = {
-                "FANION_DATABASE_URL": f"postgresql://fanion@127.0.0.1:{postgres.port}/{DATABASE}",
-                "FANION_EVENTS_URL": f"clickhouse://127.0.0.1:{store.port}/{SERVER}",
-                "FANION_LOG_URL": kafka.url("fanion", f"partitions={PARTITIONS}"),
-            }
-            servers = {
-                name: stack.enter_context(
-                    closing(RealServer(folder / name, {**settings, "FANION_ROLE": roles}))
-                )
-                for name, roles in ROLES.items()
-            }
-            keys = await asyncio.to_thread(servers["front"].setup_anew)
-            await asyncio.gather(*(asyncio.to_thread(s.start) for s in servers.values()))
-            yield Installation(kafka, store, servers, keys)
+        async with open_sharded(tmp_path_factory.mktemp("kafka"), brokers=3) as opened:
+            yield opened
     except NoPostgres as missing:
         pytest.skip(str(missing))
 
@@ -171,6 +131,10 @@ async def test_nothing_is_lost_or_doubled(
 
     async with project_client(installation.front, load.keys) as http:
         await check(http, load)
+        metrics = (await http.get(http.base_url.join("/metrics"))).text
+    lags = re.findall(r"(?m)^fanion_log_partition_lag_envelopes\{(.*)\} (\S+)$", metrics)
+    assert len(lags) == 2 * PARTITIONS
+    assert {lag for _, lag in lags} == {"0.0"}
 
 
 async def test_events_that_the_event_store_has_lost_are_ingested_again(
@@ -181,10 +145,10 @@ async def test_events_that_the_event_store_has_lost_are_ingested_again(
         await load.wait_for_more(REQUESTS)
     async with project_client(installation.front, load.keys) as http:
         await check(http, load)
-        for table in ("events", "events_by_distinct_id"):
+        for table in EVENT_TABLES:
             installation.events.client().command(
-                f"ALTER TABLE {SERVER}.{table} DELETE WHERE project_id = {load.keys.project_id}"
-                " SETTINGS mutations_sync = 2"
+                f"ALTER TABLE {DISTRIBUTED}.{table}_local"
+                f" DELETE WHERE project_id = {load.keys.project_id} SETTINGS mutations_sync = 2"
             )
         lost = await all_events(http)
 

@@ -1,8 +1,8 @@
 """The process of the stand-in: chDB behind ClickHouse's HTTP interface; README.md says how far.
 
-Its arguments are the address of the engine for chDB, and settings by database as JSON. It prints
-its port on loopback once it listens. It ends with SIGTERM, or when its standard input ends, as it
-does with the process that started it.
+Its arguments are the address of the engine for chDB, settings by database as JSON, and its port on
+loopback, 0 for any, which it prints once it listens. It ends with SIGTERM, or when its standard
+input ends, as it does with the process that started it.
 """
 
 import json
@@ -87,9 +87,9 @@ def _encoded(answer: Answer, message: Message) -> tuple[bytes, dict[str, str]]:
 
 
 def main() -> None:
-    address, defaults = sys.argv[1], json.loads(sys.argv[2])
+    address, defaults, port = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     Handler.engine = Engine(address, defaults)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         print(server.server_port, flush=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         sys.stdin.buffer.read()

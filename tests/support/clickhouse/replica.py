@@ -1,14 +1,14 @@
-"""A second address of the stand-in, which plays a replica that fails.
+"""Another address of the stand-in, which plays a replica that fails.
 
-Both addresses have one engine behind them, as replicas have one Keeper: what one has stored the
-other recognises.
+All addresses have one engine behind them, as replicas have one Keeper: what one has stored the
+others recognise.
 """
 
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedReader
 from typing import Any, Final, Literal
@@ -30,7 +30,10 @@ _STATEMENT_BYTES: Final = 100
 
 
 class Replica:
-    """The replica at ADDRESS, on the port of the stand-in.
+    """A replica in front of the stand-in.
+
+    Args:
+        port: The port of the stand-in.
 
     Attributes:
         fault: What happens to inserts of events from now on.
@@ -45,6 +48,10 @@ class Replica:
         self._released = threading.Event()
         self._connections: list[socket.socket] = []
 
+    def next_fault(self) -> Fault:
+        """Return what happens to an insert that has arrived."""
+        return self.fault
+
     def connected(self, connection: socket.socket) -> None:
         self._connections.append(connection)
 
@@ -56,6 +63,11 @@ class Replica:
     def release(self) -> None:
         """Answer what is late."""
         self._released.set()
+
+    def withhold(self) -> None:
+        """Let what is late from now on wait."""
+        self._released.clear()
+        self.stored.clear()
 
     def wait_until_released(self) -> None:
         self.stored.set()
@@ -80,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._pass_on(self._body())
             return
         self.replica.inserts += 1
-        match self.replica.fault:
+        match self.replica.next_fault():
             case "cut":
                 self.rfile.read(int(self.headers["Content-Length"]) // 2)
                 self._hang_up()
@@ -91,15 +103,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self._insert(fault)
 
     def _insert(self, fault: Fault) -> None:
-        status, headers, data = self._ask(self._body())
-        if fault == "unanswered":
+        answer = self._ask(self._body())
+        if fault == "unanswered" or answer is None:
             self._hang_up()
         elif fault == "error after storing":
             self._refuse(*_UNKNOWN_STATUS)
         else:
             if fault == "late":
                 self.replica.wait_until_released()
-            self._answer(status, headers, data)
+            self._answer(*answer)
 
     def _is_insert(self) -> bool:
         assert isinstance(self.rfile, BufferedReader)  # as the server makes it
@@ -107,14 +119,22 @@ class _Handler(BaseHTTPRequestHandler):
         return begin.startswith(b"INSERT INTO") and b"events_local" in begin
 
     def _pass_on(self, body: bytes) -> None:
-        self._answer(*self._ask(body))
+        answer = self._ask(body)
+        if answer is None:
+            self._hang_up()
+        else:
+            self._answer(*answer)
 
-    def _ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes] | None:
+        """Return the answer of the stand-in; None if it is killed."""
+        kept = {name: value for name, value in self.headers.items() if name != "Host"}
         with closing(HTTPConnection("127.0.0.1", self.replica.port, timeout=_ANSWER_S)) as engine:
-            kept = {name: value for name, value in self.headers.items() if name != "Host"}
-            engine.request(self.command, self.path, body, kept)
-            answer = engine.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
+            try:
+                engine.request(self.command, self.path, body, kept)
+                answer = engine.getresponse()
+                return answer.status, answer.getheaders(), answer.read()
+            except (OSError, HTTPException):
+                return None
 
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -148,14 +168,21 @@ def end(connection: socket.socket) -> None:
 
 @contextmanager
 def failing_replica(port: int) -> Iterator[Replica]:
-    """Run a replica of the stand-in at this port."""
+    """Run a replica at ADDRESS, on the port of the stand-in."""
     replica = Replica(port)
+    with serving(replica, (ADDRESS, port)):
+        yield replica
+
+
+@contextmanager
+def serving(replica: Replica, at: tuple[str, int]) -> Iterator[None]:
+    """Listen for a replica."""
     handler = type("Handler", (_Handler,), {"replica": replica})
-    with ThreadingHTTPServer((ADDRESS, port), handler) as server:
+    with ThreadingHTTPServer(at, handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield replica
+            yield
         finally:
             replica.release()
             replica.hang_up()

@@ -1,6 +1,7 @@
 """The start of the stand-in for a ClickHouse server, and its databases; see README.md."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ SERVER = "server"
 DISTRIBUTED = "distributed"
 CLUSTER = "shards"
 REPLICATED = "replicated"
+TWICE = "shards_with_replicas"
 # Two names of this machine, since the engine takes shards of one address for replicas.
 HOSTS = ("127.0.0.1", "localhost")
 SHARDS = len(HOSTS)
@@ -39,12 +41,26 @@ _PAIR = f"""
       <replica><host>{ADDRESS}</host><port>9000</port></replica>
     </shard>
 """
+# Two shards with two replicas, all of them this engine: each has a name of its own.
+_TWICE = """
+    <shard>
+      <internal_replication>true</internal_replication>
+      <replica><host>127.0.0.1</host><port>9000</port></replica>
+      <replica><host>127.1</host><port>9000</port></replica>
+    </shard>
+    <shard>
+      <internal_replication>true</internal_replication>
+      <replica><host>localhost</host><port>9000</port></replica>
+      <replica><host>127.0.1</host><port>9000</port></replica>
+    </shard>
+"""
 _CONFIG = """
   <clickhouse>
     <tcp_port>9000</tcp_port>
     <remote_servers>
       <{name}>{shards}</{name}>
       <{replicated}>{pair}</{replicated}>
+      <{twice}>{shards_twice}</{twice}>
     </remote_servers>
   </clickhouse>
 """
@@ -54,10 +70,22 @@ _OF_SHARD = f"shardNum() IN (0, {SHARDING_KEY} % {SHARDS} + 1)"
 _FILTERS = {f"{DISTRIBUTED}.{table}{LOCAL_SUFFIX}": _OF_SHARD for table in EVENT_TABLES}
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClickHouse:
-    port: int
-    pid: int
+    """A stand-in, which may be killed and started again on its files.
+
+    Attributes:
+        port: Any, until it has started.
+    """
+
+    folder: Path
+    port: int = 0
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
 
     def url(self, database: str) -> str:
         """Return the URL of a database, of which `distributed` is on the cluster."""
@@ -73,36 +101,64 @@ class ClickHouse:
             **options,
         )
 
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.clickhouse.front", *self._arguments()],
+            cwd=Path(__file__).parents[3],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def close(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def _end(self, by: signal.Signals) -> None:
+        process = self.process
+        if process is None:
+            return
+        assert process.stdin is not None and process.stdout is not None
+        process.send_signal(by)
+        process.wait(STOP_S)
+        process.stdin.close()
+        process.stdout.close()
+        self.process = None
+
+    def _arguments(self) -> tuple[str, str, str]:
+        return (*_arguments(self.folder), str(self.port))
+
 
 @contextmanager
 def clickhouse(folder: Path) -> Iterator[ClickHouse]:
     """Run a stand-in that listens, with both databases empty."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.clickhouse.front", *_arguments(folder)],
-        cwd=Path(__file__).parents[3],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdin is not None and process.stdout is not None
+    server = ClickHouse(folder)
     try:
-        server = ClickHouse(int(process.stdout.readline()), process.pid)
+        server.start()
         client = server.client()
         for database in (SERVER, DISTRIBUTED):
             client.command(f"CREATE DATABASE {database}")
         client.close()
         yield server
     finally:
-        process.terminate()
-        process.wait(STOP_S)
-        process.stdin.close()
-        process.stdout.close()
+        server.close()
 
 
 def _arguments(folder: Path) -> tuple[str, str]:
     config = folder / "config.xml"
     shards = "".join(_SHARD.format(host=host) for host in HOSTS)
     config.write_text(
-        _CONFIG.format(name=CLUSTER, shards=shards, replicated=REPLICATED, pair=_PAIR)
+        _CONFIG.format(
+            name=CLUSTER,
+            shards=shards,
+            replicated=REPLICATED,
+            pair=_PAIR,
+            twice=TWICE,
+            shards_twice=_TWICE,
+        )
     )
     options = {"config-file": str(config), **EMBEDDED_OPTIONS}
     filters = "{" + ", ".join(f"'{name}': '{text}'" for name, text in _FILTERS.items()) + "}"
