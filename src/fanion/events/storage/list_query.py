@@ -64,19 +64,21 @@ CHOSEN = f"\n  SELECT uuid, timestamp{_CHOSEN}"
 
 _NEWEST_FIRST = """
 ORDER BY timestamp DESC, uuid DESC
-   LIMIT 1 BY uuid
    LIMIT {limit:UInt64}
 """
 _OLDEST_FIRST = _NEWEST_FIRST.replace(" DESC", " ASC")
 
+# For a page with two rows of one event. Then the engine sorts everything that is chosen, and a
+# shard sends all of it, which takes twice as long.
+_NEWEST_ONCE = _NEWEST_FIRST.replace("   LIMIT", "   LIMIT 1 BY uuid\n   LIMIT")
+_OLDEST_ONCE = _NEWEST_ONCE.replace(" DESC", " ASC")
+
 # Keys and rows at once, where an index finds the few granules that matter: the engine then looks
 # them up once, and still reads only the page's wide columns. With `LIMIT 1 BY` it would read those
-# of all matching events, so copies are searched for in the result.
+# of all matching events.
 WHOLE = (
     f"\n  SELECT uuid, event, distinct_id, person_id, timestamp, received_at, properties{_CHOSEN}"
 )
-_WHOLE_NEWEST_FIRST = _NEWEST_FIRST.replace("   LIMIT 1 BY uuid\n", "")
-_WHOLE_OLDEST_FIRST = _WHOLE_NEWEST_FIRST.replace(" DESC", " ASC")
 
 # All events of one distinct id lie side by side.
 OF_DISTINCT_ID = """
@@ -177,28 +179,34 @@ class Listing:
         """Return the page from one statement; None if it is too long for one or has duplicates."""
         if parameters["limit"] > KEYS_READ_MAX:
             return None
-        order = _WHOLE_OLDEST_FIRST if ascending else _WHOLE_NEWEST_FIRST
-        rows = await self._read(chosen + order, parameters)
-        return rows if len({row[0] for row in rows}) == len(rows) else None
+        rows = await self._read(chosen + _order(ascending), parameters)
+        return rows if _are_unique(rows) else None
 
     async def _keys(self, parameters: dict[str, Any], conditions: str, ascending: bool) -> Rows:
-        statement = CHOSEN + conditions + (_OLDEST_FIRST if ascending else _NEWEST_FIRST)
+        chosen = CHOSEN + conditions
         if not (
             parameters["any_distinct_id"]
             and parameters["any_person"]
             and parameters["any_acceptance"]
         ):
-            return await self._read(statement, parameters)  # found by an index, at any time
+            return await self._once(parameters, chosen, ascending)  # by an index, at any time
         outermost = await self._read(OLDEST_DAY if ascending else NEWEST_DAY, parameters)
         if not outermost:
             return []
         for start, end in _windows(
             parameters["start"], parameters["end"], outermost[0][0], ascending
         ):
-            rows = await self._read(statement, parameters | {"start": start, "end": end})
+            rows = await self._once(parameters | {"start": start, "end": end}, chosen, ascending)
             if len(rows) >= parameters["limit"]:
                 break
         return rows
+
+    async def _once(self, parameters: dict[str, Any], chosen: str, ascending: bool) -> Rows:
+        """Return the first keys, one for each event."""
+        rows = await self._read(chosen + _order(ascending), parameters)
+        if _are_unique(rows):
+            return rows
+        return await self._read(chosen + (_OLDEST_ONCE if ascending else _NEWEST_ONCE), parameters)
 
     async def _by_key(self, parameters: dict[str, Any], conditions: str, keys: Rows) -> Rows:
         uuids, times = zip(*keys, strict=True)
@@ -230,6 +238,14 @@ class Listing:
             Event(project_id, uuid, event, distinct_id, moved.get(person) or person, *rest)
             for uuid, event, distinct_id, person, *rest in rows
         ]
+
+
+def _order(ascending: bool) -> str:
+    return _OLDEST_FIRST if ascending else _NEWEST_FIRST
+
+
+def _are_unique(rows: Rows) -> bool:
+    return len({row[0] for row in rows}) == len(rows)
 
 
 def _span(query: EventQuery) -> tuple[int, int]:
