@@ -90,7 +90,7 @@ def test_results_say_what_to_do_first_and_then_why(
     with console.clicks_at_most(1):
         paid.get_by_text("Numbers", exact=True).click()
     expect(paid.get_by_role("rowheader", name="control")).to_be_visible()
-    expect(paid).to_contain_text("Sequential test, 95% confidence")
+    expect(paid).to_contain_text("Sequential test, 95 % confidence")
     console.settle()
     console.expect_accessible()
     with console.at_width(360):
@@ -106,9 +106,32 @@ def test_people_behind_a_variant_and_the_cohort_of_all(
     with console.clicks_at_most(1):
         page.get_by_role("button", name="Show the people with test: 120").click()
     people = page.get_by_role("dialog", name="Persons")
-    expect(people).to_contain_text("Everyone who was given test")
+    expect(people).to_contain_text("People with test")
+    expect(people.get_by_role("columnheader", name="First exposure")).to_be_visible()
     expect(people.get_by_role("row").nth(1)).to_be_visible()
     console.press("Escape")
+    with console.clicks_at_most(1):
+        page.get_by_role("button", name="1 person saw several variants").click()
+    expect(people.get_by_role("row")).to_have_count(2)
+    console.press("Escape")
+
+    # Those who converted are as many as the number says, and become a cohort.
+    paid = page.get_by_role("region", name=f"Paid {ATTACK}", exact=True)
+    paid.get_by_text("Numbers", exact=True).click()
+    converted = paid.get_by_role("row", name="control").get_by_role("button").nth(1)
+    count = converted.inner_text()
+    with console.clicks_at_most(3):
+        converted.click()
+        expect(people).to_contain_text("People with control who converted in Paid")
+        rows = str(int(count) + 1)  # with the header
+        expect(people.get_by_role("grid")).to_have_attribute("aria-rowcount", rows)
+        people.get_by_role("button", name="Save as cohort").click()
+        page.get_by_role("dialog", name="Save as cohort").get_by_role(
+            "button", name="Save as cohort"
+        ).click()
+    expect(page).to_have_url(re.compile("/cohorts/"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("who converted in Paid")
+    page.go_back()
     with console.keyboard_only():
         console.tab_to(page.get_by_role("button", name="Save as cohort"))
         console.press("Enter")

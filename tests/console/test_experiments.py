@@ -85,7 +85,7 @@ def test_an_experiment_is_launched_from_a_flag_with_a_plan(
         expect(page.get_by_text("Existing flag: control 50%, test 50%")).to_be_visible()
         choose_event(device, "paid")
         at_ten = plan(page)
-        assert at_ten.startswith("Finds +10% in about")
+        assert at_ten.startswith("Finds +10\N{NO-BREAK SPACE}% in about")
         device.act(page.get_by_role("button", name="Launch", exact=True))
         expect(page.get_by_text("Launched pricing", exact=True).first).to_be_visible()
 
@@ -128,7 +128,7 @@ def test_an_experiment_is_made_from_nothing_edited_and_found_again(
     before = plan(page)
     effect = page.get_by_label("Smallest change to find, in percent")
     effect.fill("40")
-    expect(page.get_by_text("Finds +40%")).to_be_visible()
+    expect(page.get_by_text("Finds +40 %")).to_be_visible()
     assert plan(page) != before
     page.get_by_role("button", name="Add a guardrail").click()
     page.get_by_label("Add step", exact=True).last.fill("visited")
@@ -139,7 +139,7 @@ def test_an_experiment_is_made_from_nothing_edited_and_found_again(
     page.get_by_role("option", name="amount").first.click()
     page.get_by_label("Tolerance of guardrail").fill("5")
     page.get_by_label("Share of control").fill("60")
-    expect(page.get_by_text("The shares add up to 110%")).to_be_visible()
+    expect(page.get_by_text("The shares add up to 110 %")).to_be_visible()
     console.watch.expect_status(400, path)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("alert")).to_have_count(1)

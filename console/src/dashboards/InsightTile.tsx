@@ -5,6 +5,7 @@ import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } 
 import { useProjectId } from "@/app/session";
 import {
   ActorsDrawer,
+  actorsOf,
   costOf,
   nameOfInsight,
   type Place,
@@ -192,7 +193,7 @@ function Asked(props: AskedProps) {
       </footer>
       {number !== null && (
         <ActorsDrawer
-          question={number.actors}
+          source={actorsOf(number.actors)}
           description={number.description}
           name={number.name}
           ofGroups={number.ofGroups ?? false}

@@ -9,14 +9,15 @@ import { Button } from "@/ui/Button";
 import { SearchInput } from "@/ui/Field";
 import { Visible } from "@/ui/properties";
 import { Failed, Skeleton } from "@/ui/States";
+import { Time } from "@/ui/Time";
 import { type Column, DataTable } from "@/ui/table";
 import { formatNumber } from "@/words/format";
 import { words } from "@/words/insights";
-import { type Actor, type ActorsQuestion, actorsQuery, readActors } from "./actors";
+import { type Actor, type ActorsSource, actorsQuery } from "./actors";
 import { SaveAsCohort } from "./SaveAsCohort";
 
 export interface ActorsTableProps {
-  question: ActorsQuestion;
+  source: ActorsSource;
   /** Whether groups are counted instead of persons. */
   ofGroups?: boolean;
   /** The suggested name for a cohort of these persons. */
@@ -27,21 +28,21 @@ const CSV_PAGE = 1_000;
 /** A person or group, with its contribution to the number. */
 type Row = Person & Pick<Actor, "value_at_data_point" | "group_key" | "group_type_index">;
 
-export default function ActorsTable({ question, name, ofGroups = false }: ActorsTableProps) {
+export default function ActorsTable({ source, name, ofGroups = false }: ActorsTableProps) {
   const projectId = useProjectId();
   const canEdit = useCanEdit();
   const [search, setSearch] = useState("");
   const [typed, setTyped] = useTyped(search, setSearch);
   const [isSaving, setSaving] = useState(false);
-  const actors = useInfiniteQuery(actorsQuery(projectId, question, search.trim()));
+  const actors = useInfiniteQuery(actorsQuery(projectId, source, search.trim()));
   const rows = useMemo(
     () => actors.data?.pages.flatMap((page) => page.results.map(rowOf)) ?? [],
     [actors.data],
   );
-  const { insight } = question;
+  const { valueHeader } = source;
   const columns = useMemo(
-    () => withMeaning(insight, ofGroups ? GROUP_COLUMNS : columnsOf(rows)),
-    [insight, ofGroups, rows],
+    () => withMeaning(valueHeader, ofGroups ? GROUP_COLUMNS : columnsOf(rows)),
+    [valueHeader, ofGroups, rows],
   );
   const hidden = useMemo(
     () => ["email", ...columns.slice(SHOWN).map((column) => column.id)],
@@ -71,7 +72,7 @@ export default function ActorsTable({ question, name, ofGroups = false }: Actors
           }}
           csv={{
             fileName: texts.csvName,
-            all: (signal) => everyActor(projectId, question, signal),
+            all: (signal) => everyActor(projectId, source, signal),
           }}
           toolbar={
             <>
@@ -87,9 +88,7 @@ export default function ActorsTable({ question, name, ofGroups = false }: Actors
         />
       )}
       {missing > 0 && <p className="text-ink-2 text-sm">{words.missing(missing)}</p>}
-      {isSaving && (
-        <SaveAsCohort question={question} name={name} onClose={() => setSaving(false)} />
-      )}
+      {isSaving && <SaveAsCohort source={source} name={name} onClose={() => setSaving(false)} />}
     </div>
   );
 }
@@ -118,15 +117,14 @@ const VALUE: Column<Row> = {
   header: words.count,
   align: "end",
   width: 100,
-  cell: ({ value_at_data_point: at }) => (typeof at === "number" ? formatNumber(at) : null),
-  text: ({ value_at_data_point: at }) => (typeof at === "number" ? at : null),
+  cell: ({ value_at_data_point: at }) =>
+    typeof at === "number" ? formatNumber(at) : typeof at === "string" ? <Time at={at} /> : null,
+  text: ({ value_at_data_point: at }) =>
+    typeof at === "number" || typeof at === "string" ? at : null,
 };
 
-/** For funnels, the value is the number of steps reached. */
-const withMeaning = (insight: ActorsQuestion["insight"], columns: readonly Column<Row>[]) =>
-  insight === "FUNNELS" || insight === "FUNNELS_CORRELATION"
-    ? columns.map((one) => (one === VALUE ? { ...one, header: words.stepsReached } : one))
-    : columns;
+const withMeaning = (valueHeader: string, columns: readonly Column<Row>[]) =>
+  columns.map((one) => (one === VALUE ? { ...one, header: valueHeader } : one));
 
 const GROUP_COLUMNS: readonly Column<Row>[] = [
   {
@@ -157,8 +155,8 @@ const rowOf = (actor: Actor): Row => ({
   matched_recordings: [],
 });
 
-const everyActor = (projectId: string, question: ActorsQuestion, signal: AbortSignal) =>
+const everyActor = (projectId: string, source: ActorsSource, signal: AbortSignal) =>
   everyRow(async (next) => {
-    const page = await readActors(projectId, question, { next, limit: CSV_PAGE, signal });
+    const page = await source.read(projectId, { next, limit: CSV_PAGE, signal });
     return { results: page.results.map(rowOf), next: page.next };
   });

@@ -6,22 +6,22 @@ import { errorOf } from "@/lib/errors";
 import { FormDialog } from "@/ui/Dialog";
 import { TextField } from "@/ui/Field";
 import { words } from "@/words/insights";
-import { type ActorsQuestion, createCohort } from "./actors";
+import type { ActorsSource } from "./actors";
 
 interface Props {
-  question: ActorsQuestion;
+  source: ActorsSource;
   name: string;
   onClose: () => void;
 }
 
 /** Asks for the name of the cohort, and leads to it. */
-export function SaveAsCohort({ question, name: first, onClose }: Props) {
+export function SaveAsCohort({ source, name: first, onClose }: Props) {
   const projectId = useProjectId();
   const queries = useQueryClient();
   const router = useRouter();
   const [name, setName] = useState(first);
   const save = useMutation({
-    mutationFn: () => createCohort(projectId, question, name.trim()),
+    mutationFn: () => source.createCohort(projectId, name.trim()),
     onSuccess: async ({ id }) => {
       await queries.invalidateQueries({ queryKey: ["cohorts", projectId] });
       await router.navigate({

@@ -5,6 +5,7 @@ import { present } from "@/lib/searchParams";
 import { formatNumber } from "@/words/format";
 import { words } from "@/words/insights";
 import { ActorsDrawer } from "./ActorsDrawer";
+import { actorsOf } from "./actors";
 import { DailyChart } from "./DailyChart";
 import { placeOf } from "./kinds/trends/behind";
 import { colorsOf, seriesOfLines } from "./kinds/trends/drawn";
@@ -54,7 +55,7 @@ export function TrendChart({ trend, known = NONE, behind, onBehind, ...props }: 
       />
       {behind !== undefined && shown !== undefined && (
         <ActorsDrawer
-          question={{ insight: "TRENDS", filters, place: placeOf(shown, behind.day) }}
+          source={actorsOf({ insight: "TRENDS", filters, place: placeOf(shown, behind.day) })}
           description={describe(what, trend, behind)}
           name={nameOf(what, trend, behind)}
           onClose={() => onBehind(undefined)}

@@ -2,6 +2,7 @@ import { infiniteQueryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
 import { queryOf } from "@/lib/paging";
 import type { components } from "@/lib/schema";
+import { words } from "@/words/insights";
 
 export type Actor = components["schemas"]["ActorBody"];
 
@@ -24,53 +25,80 @@ export interface ActorsQuestion {
   place: Readonly<Record<string, unknown>>;
 }
 
-interface ActorsPage {
+export interface ActorsPage {
   results: readonly Actor[];
   next: string | null;
   /** Persons on the page whose events have no profile. */
   missing: number;
 }
 
-/** search: a part of a name or an e-mail address, or a whole id */
-export async function readActors(
-  projectId: string,
-  { insight, filters, place }: ActorsQuestion,
-  options: { search?: string; next: string | null; limit: number; signal: AbortSignal },
-): Promise<ActorsPage> {
-  const { search, next, limit, signal } = options;
+/** The page to read. search: a part of a name or an e-mail address, or a whole id */
+interface PageOptions {
+  search?: string;
+  next: string | null;
+  limit: number;
+  signal: AbortSignal;
+}
+
+/** A number whose persons or groups can be read and saved. */
+export interface ActorsSource {
+  /** Tells it from all others. */
+  key: readonly unknown[];
+  /** What the value of each of them means. */
+  valueHeader: string;
+  read: (projectId: string, options: PageOptions) => Promise<ActorsPage>;
+  /** Stores all persons behind the number as a static cohort. */
+  createCohort: (projectId: string, name: string) => Promise<{ id: number }>;
+}
+
+/** The number of an insight. */
+export const actorsOf = (question: ActorsQuestion): ActorsSource => ({
+  key: [question],
+  valueHeader: FUNNELS.has(question.insight) ? words.stepsReached : words.count,
+  read: async (projectId, { signal, ...options }) => {
+    const { insight, filters, place } = question;
+    return pageOf(
+      await dataOf(
+        api.POST(PATHS[insight], {
+          params: { path: { project_id: projectId } },
+          body: { ...filters, ...place, ...pageParameters(options) },
+          signal,
+        }),
+      ),
+    );
+  },
+  createCohort: (projectId, name) => createCohort(projectId, question, name),
+});
+
+const FUNNELS: ReadonlySet<string> = new Set(["FUNNELS", "FUNNELS_CORRELATION"]);
+
+export function pageParameters({ search, next, limit }: Omit<PageOptions, "signal">) {
   const offset = next === null ? undefined : queryOf(next).offset;
-  const page = {
+  return {
     limit,
     ...(offset !== undefined && { offset: Number(offset) }),
     ...(search && { search }),
   };
-  const answer = await dataOf(
-    api.POST(PATHS[insight], {
-      params: { path: { project_id: projectId } },
-      body: { ...filters, ...place, ...page },
-      signal,
-    }),
-  );
-  return {
-    results: answer.results.flatMap(({ people }) => people),
-    next: answer.next,
-    missing: answer.missing_persons,
-  };
 }
+
+export const pageOf = (answer: components["schemas"]["ActorsBody"]): ActorsPage => ({
+  results: answer.results.flatMap(({ people }) => people),
+  next: answer.next,
+  missing: answer.missing_persons,
+});
 
 const PAGE = 100;
 
-export const actorsQuery = (projectId: string, question: ActorsQuestion, search: string) =>
+export const actorsQuery = (projectId: string, source: ActorsSource, search: string) =>
   infiniteQueryOptions({
-    queryKey: ["actors", projectId, question, search],
+    queryKey: ["actors", projectId, ...source.key, search],
     queryFn: ({ pageParam, signal }) =>
-      readActors(projectId, question, { search, next: pageParam, limit: PAGE, signal }),
+      source.read(projectId, { search, next: pageParam, limit: PAGE, signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
 
-/** Store all persons behind the number as a static cohort. */
-export const createCohort = (
+const createCohort = (
   projectId: string,
   { insight, filters, place }: ActorsQuestion,
   name: string,

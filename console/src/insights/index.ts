@@ -1,5 +1,6 @@
 export { ActorsDrawer } from "./ActorsDrawer";
 export { AskIconLink, AskLink } from "./AskLink";
+export { type ActorsSource, actorsOf, pageOf, pageParameters } from "./actors";
 export { type Answer, type KnownAnswer, useAnswer, useIsAsking } from "./answers";
 export { EventPicker } from "./builder/EventPicker";
 export { SeriesList } from "./builder/SeriesList";

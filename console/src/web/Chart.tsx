@@ -9,7 +9,7 @@ import {
   type Series,
   TimeSeries,
 } from "@/charts";
-import { ActorsDrawer, type Trend, type TrendSeries, trendQuery } from "@/insights";
+import { ActorsDrawer, actorsOf, type Trend, type TrendSeries, trendQuery } from "@/insights";
 import { useNow } from "@/lib/hooks";
 import { present } from "@/lib/searchParams";
 import { Loaded } from "@/ui/States";
@@ -53,7 +53,7 @@ export function Chart({ view, figure }: { view: View; figure: Figure }) {
           />
           {search.behind !== undefined && (
             <ActorsDrawer
-              question={{ insight: "TRENDS", filters, place: placeOf(search.behind) }}
+              source={actorsOf({ insight: "TRENDS", filters, place: placeOf(search.behind) })}
               description={describe(figure, found, interval, search.behind)}
               name={nameOf(figure, found.zone, interval, search.behind)}
               onClose={() => onBehind(undefined)}

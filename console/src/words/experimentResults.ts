@@ -1,22 +1,29 @@
-import { counted, formatNumber } from "@/words/format";
+import { capitalized, counted, formatNumber, type Unit } from "@/words/format";
 
 const signed = new Intl.NumberFormat(navigator.language, {
   maximumFractionDigits: 1,
   signDisplay: "exceptZero",
 });
-const percent = (share: number): string => `${formatNumber(Math.round(share * 1000) / 10)}%`;
-const short = (value: number): string =>
-  Math.abs(value) >= 1000 ? formatNumber(value) : String(Number(value.toPrecision(3)));
+// As the server writes percentages in verdicts, which stand beside these; they do not wrap.
+const percent = (share: number): string => `${formatNumber(Math.round(share * 1000) / 10)}\u00a0%`;
+const short = (value: number): string => {
+  const text = Math.abs(value) >= 1000 ? formatNumber(value) : String(Number(value.toPrecision(3)));
+  return text.replace(/^-/, "−");
+};
 
 export const words = {
   percent,
   short,
-  /** 0.123 as "+12.3%" */
-  change: (lift: number): string => `${signed.format(lift * 100)}%`,
+  /** 0.123 as "+12.3 %" */
+  change: (lift: number): string => `${signed.format(lift * 100).replace("-", "−")}\u00a0%`,
   plain: (difference: number): string =>
     difference > 0 ? `+${short(difference)}` : short(difference),
-  people: (count: number, areGroups: boolean) =>
-    areGroups ? counted(count, "group", "groups") : counted(count, "person", "people"),
+  people: (count: number, unit: Unit) => counted(count, unit.one, unit.many),
+  exposedAt: "First exposure",
+  behindCounted: (unit: Unit, variant: string, metric: string) =>
+    `${capitalized(unit.many)} with ${variant} in ${metric}`,
+  behindConverted: (unit: Unit, variant: string, metric: string) =>
+    `${capitalized(unit.many)} with ${variant} who converted in ${metric}`,
   verdicts: {
     not_started: "Not started",
     no_exposures: "No data",
@@ -47,10 +54,10 @@ export const words = {
   protectedMethod: "Valid however often you look.",
   unprotectedMethod:
     "These numbers are valid if you look once, at the planned end. Looking daily finds differences that are not there.",
-  planned: (reached: number, perVariant: number | null, areGroups: boolean) =>
+  planned: (reached: number, perVariant: number | null, unit: Unit) =>
     perVariant === null
       ? `${percent(reached)} of the planned time has passed.`
-      : `${percent(reached)} of the plan reached: ${words.people(perVariant, areGroups)} per variant.`,
+      : `${percent(reached)} of the plan reached: ${words.people(perVariant, unit)} per variant.`,
   asOf: "Calculated",
   refresh: "Refresh",
   phase: "Phase",
@@ -58,22 +65,22 @@ export const words = {
     number === count ? `Phase ${number} (current)` : `Phase ${number}`,
   phaseHint: "A phase begins when the split changes. Each is calculated by itself.",
   exposures: {
-    title: (areGroups: boolean) =>
-      areGroups ? "Groups in the experiment" : "People in the experiment",
+    title: (unit: Unit) => `${capitalized(unit.many)} in the experiment`,
     hint: "Counted once, on the day of the first exposure.",
-    perDay: (areGroups: boolean) => (areGroups ? "New groups" : "New people"),
+    perDay: (unit: Unit) => `New ${unit.many}`,
     none: "No exposures yet.",
     table: "Exposures by variant",
-    columns: { variant: "Variant", people: "People", share: "Share", set: "Set to" },
-    open: (variant: string, count: string) => `Show the people with ${variant}: ${count}`,
-    behind: (variant: string) => `People who were given ${variant}`,
-    behindAll: (variant: string) => `Everyone who was given ${variant}, also those left out`,
+    columns: { variant: "Variant", share: "Share", set: "Set to" },
+    open: (unit: Unit, variant: string, count: string) =>
+      `Show the ${unit.many} with ${variant}: ${count}`,
+    behind: (unit: Unit, variant: string) => `${capitalized(unit.many)} with ${variant}`,
     splitTitle: "Split",
     split: {
-      early: "Checked from 100 people on.",
+      early: (unit: Unit) => `Checked from 100 ${unit.many} on.`,
       fine: "As set. Differences are within what chance explains.",
       small: "Slightly off, by at most half a percentage point. It does not affect the verdict.",
-      bad: "The numbers of people do not match the percentages, so the comparison cannot be trusted.",
+      bad: (unit: Unit) =>
+        `The numbers of ${unit.many} do not match the percentages, so the comparison cannot be trusted.`,
     },
     left: "Not counted",
     noneExcluded: "No one was excluded.",
@@ -82,7 +89,8 @@ export const words = {
     earlier: (count: string) => `${count} exposed in an earlier phase`,
     without: (count: number) => `${counted(count, "call", "calls")} of the flag without a variant`,
     testAccounts: "Test accounts of the project",
-    bySeen: "People who saw several variants count for the first one.",
+    bySeen: (unit: Unit) =>
+      `${capitalized(unit.many)} that saw several variants count for the first one.`,
     toCohort: "Save as cohort",
     openCohort: "Open cohort",
     cohortMade: "Cohort created. It is kept up to date.",
@@ -111,16 +119,17 @@ export const words = {
   },
   failed: "Could not be calculated",
   problems: {
-    "not-enough-exposures": "Each variant needs 50 people.",
-    "not-enough-metric-data": "Each variant needs 5 conversions.",
-    "baseline-mean-is-zero":
+    "not-enough-exposures": (unit) => `Each variant needs 50 ${unit.many}.`,
+    "not-enough-metric-data": () => "Each variant needs 5 conversions.",
+    "baseline-mean-is-zero": () =>
       "The baseline is 0, so there is no relative change. See the difference.",
-    no_variance: "All people have the same value, so nothing can be compared.",
-    truncated: "Somebody has more than 10,000 events; only those are counted.",
-    cap_is_zero: "The upper limit of values would be 0, so it is not applied.",
-    starters_differ:
-      "The variants differ in how many people start, so the shares that come back cannot be compared.",
-  } as Readonly<Record<string, string>>,
+    no_variance: (unit) => `All ${unit.many} have the same value, so nothing can be compared.`,
+    truncated: (unit) =>
+      `At least one ${unit.one} has more than 10,000 events; only those are counted.`,
+    cap_is_zero: () => "The upper limit of values would be 0, so it is not applied.",
+    starters_differ: (unit) =>
+      `The variants differ in how many ${unit.many} start, so the shares that come back cannot be compared.`,
+  } as Readonly<Record<string, (unit: Unit) => string>>,
   unknownEvent: (names: string) => `Never received: ${names}`,
   /** The text of an interval for those who do not see it. */
   interval: (variant: string, estimate: string, range: string) =>
@@ -134,7 +143,7 @@ export const words = {
   numbersOf: (name: string) => `Numbers of ${name}`,
   columns: {
     variant: "Variant",
-    n: "People",
+    converted: "Converted",
     value: "Value",
     difference: "Difference",
     lift: "Change",

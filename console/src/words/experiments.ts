@@ -1,10 +1,15 @@
-import { counted, formatNumber, formatShare } from "@/words/format";
+import { counted, formatNumber, type Unit } from "@/words/format";
+
+/** As the server writes percentages in verdicts. share: 0 to 100 */
+const formatShare = (share: number): string => `${formatNumber(share)}\u00a0%`;
 
 type Goal = "increase" | "decrease";
 
 const sign = (goal: Goal): string => (goal === "increase" ? "+" : "−");
 
 export const words = {
+  /** What is counted. */
+  units: { people: { one: "person", many: "people" }, groups: { one: "group", many: "groups" } },
   title: "Experiments",
   one: "Experiment",
   newTitle: "New experiment",
@@ -128,13 +133,14 @@ export const words = {
     noMetric: "Choose the event of the primary metric to see how long the experiment takes.",
     finds: (effect: number, goal: Goal, days: number) =>
       `Finds ${sign(goal)}${formatShare(effect)} in about ${counted(days, "day", "days")}`,
-    needs: (size: number, variants: number) =>
-      `With ${counted(size, "person", "people")} in ${counted(variants, "variant", "variants")}.`,
-    basis: (daily: number, rollout: number | null) =>
+    needs: (size: number, variants: number, unit: Unit) =>
+      `With ${counted(size, unit.one, unit.many)} in ${counted(variants, "variant", "variants")}.`,
+    basis: (daily: number, rollout: number | null, unit: Unit) =>
       rollout === null || rollout === 100
-        ? `${formatNumber(Math.round(daily))} new people a day in the last 14 days.`
-        : `${formatNumber(Math.round(daily))} new people a day in the last 14 days, of whom ${formatShare(rollout)} take part.`,
-    long: "To be faster, look for a larger change, or for something that more people do.",
+        ? `${formatNumber(Math.round(daily))} new ${unit.many} a day in the last 14 days.`
+        : `${formatNumber(Math.round(daily))} new ${unit.many} a day in the last 14 days; ${formatShare(rollout)} take part.`,
+    long: (unit: Unit) =>
+      `To be faster, look for a larger change, or for something that more ${unit.many} do.`,
     inWeeks: (weeks: number, effect: number) =>
       `In ${counted(weeks, "week", "weeks")}: changes of ${formatShare(Math.round(effect * 10) / 10)} or more`,
     effect: { increase: "Find an increase of at least", decrease: "Find a decrease of at least" },
@@ -155,7 +161,7 @@ export const words = {
     key: (place: number) => `Key of variant ${place}`,
     share: (key: string) => `Share of ${key}`,
     remove: (key: string) => `Remove variant ${key}`,
-    sum: (sum: number) => `The shares add up to ${formatShare(sum)}, not 100%.`,
+    sum: (sum: number) => `The shares add up to ${formatShare(sum)}, not 100\u00a0%.`,
     add: "Add variant",
     even: "Even out",
     rollout: "People who take part, in percent",

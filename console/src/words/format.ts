@@ -27,6 +27,14 @@ export function formatZoned(value: Date, zone: string, length: keyof typeof LENG
   return made.format(value);
 }
 
+/** The words for what is counted. */
+export interface Unit {
+  one: string;
+  many: string;
+}
+
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** share: 0 to 100 */
 export const formatShare = (share: number): string => `${number.format(share)}%`;
 

@@ -1,9 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
 import { Users } from "lucide-react";
-import { type ReactNode, useState } from "react";
 import { useCanEdit, useProject, useProjectId } from "@/app/session";
 import type { SeriesColor } from "@/charts";
-import { ActorsDrawer, DailyChart } from "@/insights";
+import { DailyChart } from "@/insights";
 import { Notice } from "@/ui/Badge";
 import { Button, LinkButton } from "@/ui/Button";
 import { Card } from "@/ui/Page";
@@ -11,10 +10,11 @@ import { Visible } from "@/ui/properties";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/experimentResults";
 import { words as pageWords } from "@/words/experiments";
-import { formatNumber } from "@/words/format";
+import { capitalized, formatNumber, type Unit } from "@/words/format";
 import type { Experiment } from "../queries";
 import { type Exposures as Found, type Results, useExposureCohort } from "../resultQueries";
-import { isOfGroups } from "./Verdict";
+import { groupTypeOf } from "../unit";
+import type { OpenPeople } from "./people";
 
 const TEXTS = words.exposures;
 export type Colors = ReadonlyMap<string, SeriesColor>;
@@ -23,26 +23,27 @@ interface Props {
   experiment: Experiment;
   results: Results;
   colors: Colors;
+  unit: Unit;
+  onOpen: OpenPeople;
 }
 
 /** Who takes part: by day and variant, with the check of the split and who was left out. */
-export function Exposures({ experiment, results, colors }: Props) {
+export function Exposures({ experiment, results, colors, unit, onOpen }: Props) {
   const { exposures, end } = { ...results, end: results.to ?? null };
-  const areGroups = isOfGroups(experiment);
   const zone = useProject()?.timezone ?? "UTC";
   const keys = Object.keys(exposures.variants);
   return (
     <Card
-      title={TEXTS.title(areGroups)}
+      title={TEXTS.title(unit)}
       description={TEXTS.hint}
-      actions={!areGroups && <Cohort experiment={experiment} />}
+      actions={groupTypeOf(experiment) === null && <Cohort experiment={experiment} />}
     >
       {exposures.days.length === 0 ? (
         <p className="text-ink-2">{TEXTS.none}</p>
       ) : (
         <div className="grid gap-x-8 gap-y-4 lg:grid-cols-[3fr_2fr]">
           <DailyChart
-            what={TEXTS.perDay(areGroups)}
+            what={TEXTS.perDay(unit)}
             days={exposures.days}
             zone={zone}
             isPartial={end === null}
@@ -55,9 +56,9 @@ export function Exposures({ experiment, results, colors }: Props) {
             height={200}
           />
           <div className="flex min-w-0 flex-col gap-4">
-            <Arms experiment={experiment} results={results} colors={colors} />
-            <Split exposures={exposures} />
-            <Left experiment={experiment} exposures={exposures} areGroups={areGroups} />
+            <Arms results={results} colors={colors} unit={unit} onOpen={onOpen} />
+            <Split exposures={exposures} unit={unit} />
+            <Left experiment={experiment} exposures={exposures} unit={unit} onOpen={onOpen} />
           </div>
         </div>
       )}
@@ -70,61 +71,48 @@ export function colorOf(colors: Colors, key: string): { color?: SeriesColor } {
   return color === undefined ? {} : { color };
 }
 
-function Arms({ experiment, results, colors }: Props) {
+function Arms({ results, colors, unit, onOpen }: Omit<Props, "experiment">) {
   const { variants, total, split } = results.exposures;
-  const [opened, setOpened] = useState<string | null>(null);
   const whole = Object.values(split.expected).reduce((sum, one) => sum + one, 0);
   const { columns } = TEXTS;
   return (
-    <>
-      <table className="w-full" aria-label={TEXTS.table}>
-        <thead>
-          <tr className="border-line border-b text-ink-2 text-sm">
-            <th className="py-1 text-start font-medium">{columns.variant}</th>
-            <th className="py-1 text-end font-medium">{columns.people}</th>
-            <th className="py-1 text-end font-medium">{columns.share}</th>
-            <th className="py-1 text-end font-medium">{columns.set}</th>
+    <table className="w-full" aria-label={TEXTS.table}>
+      <thead>
+        <tr className="border-line border-b text-ink-2 text-sm">
+          <th className="py-1 text-start font-medium">{columns.variant}</th>
+          <th className="py-1 text-end font-medium">{capitalized(unit.many)}</th>
+          <th className="py-1 text-end font-medium">{columns.share}</th>
+          <th className="py-1 text-end font-medium">{columns.set}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {Object.entries(variants).map(([key, count]) => (
+          <tr key={key} className="border-line border-b">
+            <th scope="row" className="max-w-40 py-1 text-start font-normal">
+              <Arm name={key} colors={colors} />
+            </th>
+            <td className="py-1 text-end tabular-nums">
+              {count > 0 ? (
+                <OpenButton
+                  label={TEXTS.open(unit, key, formatNumber(count))}
+                  onOpen={() => onOpen({ variant: key }, TEXTS.behind(unit, key))}
+                >
+                  {formatNumber(count)}
+                </OpenButton>
+              ) : (
+                formatNumber(count)
+              )}
+            </td>
+            <td className="py-1 text-end tabular-nums">{words.percent(shareOf(count, total))}</td>
+            <td className="py-1 text-end text-ink-2 tabular-nums">
+              {key in split.expected && whole > 0
+                ? words.percent(shareOf(split.expected[key] ?? 0, whole))
+                : words.none}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {Object.entries(variants).map(([key, count]) => (
-            <tr key={key} className="border-line border-b">
-              <th scope="row" className="max-w-40 py-1 text-start font-normal">
-                <Arm name={key} colors={colors} />
-              </th>
-              <td className="py-1 text-end tabular-nums">
-                {canOpen(experiment, count) ? (
-                  <button
-                    type="button"
-                    className="rounded px-1 text-accent-text hover:underline"
-                    aria-label={TEXTS.open(key, formatNumber(count))}
-                    onClick={() => setOpened(key)}
-                  >
-                    {formatNumber(count)}
-                  </button>
-                ) : (
-                  formatNumber(count)
-                )}
-              </td>
-              <td className="py-1 text-end tabular-nums">{words.percent(shareOf(count, total))}</td>
-              <td className="py-1 text-end text-ink-2 tabular-nums">
-                {key in split.expected && whole > 0
-                  ? words.percent(shareOf(split.expected[key] ?? 0, whole))
-                  : words.none}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {opened !== null && (
-        <ActorsDrawer
-          question={questionOf(experiment, results, opened)}
-          description={TEXTS.behindAll(opened)}
-          name={TEXTS.behind(opened)}
-          onClose={() => setOpened(null)}
-        />
-      )}
-    </>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
@@ -146,38 +134,10 @@ export function Arm({ name, colors }: { name: string; colors: Colors }) {
   );
 }
 
-const DEFAULT_EVENT = "$feature_flag_called";
-
-/** People are found by the calls of the flag; groups and other exposure events are not. */
-const canOpen = (experiment: Experiment, count: number): boolean =>
-  count > 0 && !isOfGroups(experiment) && !experiment.exposure_criteria?.exposure_config;
-
-function questionOf(experiment: Experiment, results: Results, variant: string) {
-  const conditions = [
-    {
-      key: "$feature_flag",
-      value: [experiment.feature_flag_key],
-      operator: "exact",
-      type: "event",
-    },
-    { key: "$feature_flag_response", value: [variant], operator: "exact", type: "event" },
-  ];
-  return {
-    insight: "TRENDS" as const,
-    filters: {
-      insight: "TRENDS",
-      display: "BoldNumber",
-      events: [{ id: DEFAULT_EVENT, math: "dau", properties: conditions }],
-      date_from: results.from,
-      date_to: results.to ?? null,
-    },
-    place: {},
-  };
-}
-
-function Split({ exposures: { split } }: { exposures: Found }) {
+function Split({ exposures: { split }, unit }: { exposures: Found; unit: Unit }) {
   const { early, fine, small, bad } = TEXTS.split;
-  const text = split.p_value === null ? early : !split.mismatch ? fine : split.small ? small : bad;
+  const text =
+    split.p_value === null ? early(unit) : !split.mismatch ? fine : split.small ? small : bad(unit);
   return (
     <section aria-label={TEXTS.splitTitle}>
       <h3 className="font-medium">{TEXTS.splitTitle}</h3>
@@ -193,36 +153,66 @@ function Split({ exposures: { split } }: { exposures: Found }) {
 interface LeftProps {
   experiment: Experiment;
   exposures: Found;
-  areGroups: boolean;
+  unit: Unit;
+  onOpen: OpenPeople;
 }
 
 /** Who was not counted, and why. */
-function Left({ experiment, exposures, areGroups }: LeftProps) {
+function Left({ experiment, exposures, unit, onOpen }: LeftProps) {
   const { multiple, holdout, earlier_phases: earlier, without_variant: without } = exposures;
   const criteria = experiment.exposure_criteria;
-  const people = (count: number) => words.people(count, areGroups);
   const isFirst = criteria?.multiple_variant_handling === "first_seen";
-  const left: ReactNode[] = [
-    multiple > 0 && TEXTS.multiple(people(multiple)),
-    holdout > 0 && TEXTS.holdout(people(holdout)),
-    earlier > 0 && TEXTS.earlier(people(earlier)),
-    without > 0 && TEXTS.without(without),
-    criteria?.filterTestAccounts === true && TEXTS.testAccounts,
-  ].filter(Boolean);
+  const reasons = [
+    { variant: "$multiple", count: multiple, because: TEXTS.multiple },
+    { variant: "$holdout", count: holdout, because: TEXTS.holdout },
+    { variant: "$earlier_phases", count: earlier, because: TEXTS.earlier },
+  ].filter(({ count }) => count > 0);
+  const others = [
+    ...(without > 0 ? [TEXTS.without(without)] : []),
+    ...(criteria?.filterTestAccounts === true ? [TEXTS.testAccounts] : []),
+  ];
   return (
     <section aria-label={TEXTS.left}>
       <h3 className="font-medium">{TEXTS.left}</h3>
-      {left.length === 0 ? (
+      {reasons.length + others.length === 0 ? (
         <p className="text-ink-2">{TEXTS.noneExcluded}</p>
       ) : (
         <ul className="list-disc ps-5 text-ink-2">
-          {left.map((text) => (
-            <li key={String(text)}>{text}</li>
+          {reasons.map(({ variant, count, because }) => {
+            const text = because(words.people(count, unit));
+            return (
+              <li key={variant}>
+                <OpenButton onOpen={() => onOpen({ variant }, text)}>{text}</OpenButton>
+              </li>
+            );
+          })}
+          {others.map((text) => (
+            <li key={text}>{text}</li>
           ))}
         </ul>
       )}
-      {isFirst && <p className="text-ink-3 text-sm">{TEXTS.bySeen}</p>}
+      {isFirst && <p className="text-ink-3 text-sm">{TEXTS.bySeen(unit)}</p>}
     </section>
+  );
+}
+
+interface OpenButtonProps {
+  label?: string;
+  onOpen: () => void;
+  children: string;
+}
+
+/** A number that opens who is behind it. */
+function OpenButton({ label, onOpen, children }: OpenButtonProps) {
+  return (
+    <button
+      type="button"
+      className="rounded px-1 text-start text-accent-text hover:underline"
+      aria-label={label}
+      onClick={onOpen}
+    >
+      {children}
+    </button>
   );
 }
 

@@ -1,12 +1,9 @@
 import type { SeriesColor } from "@/charts";
 import { words } from "@/words/experimentResults";
-import type { Axis, Bounds } from "./intervals";
+import { type Axis, type Bounds, placeOn } from "./intervals";
 
-const WIDTH = 320;
-const EDGE = 12;
-
-const xOf = (value: number, { least, most }: Axis): number =>
-  EDGE + ((value - least) / (most - least)) * (WIDTH - 2 * EDGE);
+const HEIGHT = 24;
+const MIDDLE = HEIGHT / 2;
 
 const within = (value: number, { least, most }: Axis): number =>
   Math.min(most, Math.max(least, value));
@@ -18,20 +15,21 @@ interface Props {
   color: SeriesColor;
 }
 
-/** One interval, with its estimate and the line of no change. */
+/** One interval, with its estimate and the line of no change. Places are percentages of the width,
+ * so that they are those of the axis below, however wide both are. */
 export function IntervalChart({ label, bounds, axis, color }: Props) {
   const [low, high] = [within(bounds.low, axis), within(bounds.high, axis)];
-  const [from, to, y] = [xOf(low, axis), xOf(high, axis), 12];
+  const [from, to, zero] = [placeOn(axis, low), placeOn(axis, high), placeOn(axis, 0)];
   const stroke = `var(--series-${color})`;
   return (
-    <svg role="img" aria-label={label} viewBox={`0 0 ${WIDTH} 24`} className="block h-6 w-full">
-      <line x1={xOf(0, axis)} x2={xOf(0, axis)} y1={0} y2={24} className="stroke-line-strong" />
-      <line x1={from} x2={to} y1={y} y2={y} stroke={stroke} strokeWidth={4} strokeLinecap="butt" />
+    <svg role="img" aria-label={label} className="block h-6 w-full overflow-visible">
+      <line x1={zero} x2={zero} y1={0} y2={HEIGHT} className="stroke-line-strong" />
+      <line x1={from} x2={to} y1={MIDDLE} y2={MIDDLE} stroke={stroke} strokeWidth={4} />
       <End x={from} isCut={low > bounds.low} side={-1} stroke={stroke} />
       <End x={to} isCut={high < bounds.high} side={1} stroke={stroke} />
       <circle
-        cx={xOf(within(bounds.estimate, axis), axis)}
-        cy={y}
+        cx={placeOn(axis, within(bounds.estimate, axis))}
+        cy={MIDDLE}
         r={5}
         fill={stroke}
         stroke="var(--panel)"
@@ -41,28 +39,29 @@ export function IntervalChart({ label, bounds, axis, color }: Props) {
   );
 }
 
-/** The end of an interval, or an arrow where it goes on beyond the axis. */
-function End({
-  x,
-  isCut,
-  side,
-  stroke,
-}: {
-  x: number;
+interface EndProps {
+  x: string;
   isCut: boolean;
   side: 1 | -1;
   stroke: string;
-}) {
-  if (isCut) return <path d={`M${x} 5 l${side * 8} 7 l${-side * 8} 7 z`} fill={stroke} />;
-  return <line x1={x} x2={x} y1={6} y2={18} stroke={stroke} strokeWidth={2} />;
+}
+
+/** The end of an interval, or an arrow where it goes on beyond the axis. */
+function End({ x, isCut, side, stroke }: EndProps) {
+  if (!isCut) return <line x1={x} x2={x} y1={6} y2={18} stroke={stroke} strokeWidth={2} />;
+  return (
+    <svg aria-hidden="true" x={x} overflow="visible">
+      <path d={`M0 5 l${side * 8} 7 l${-side * 8} 7 z`} fill={stroke} />
+    </svg>
+  );
 }
 
 /** The axis that all intervals below it share. */
 export function IntervalAxis({ axis }: { axis: Axis }) {
   return (
-    <svg aria-hidden="true" viewBox={`0 0 ${WIDTH} 18`} className="block w-full text-[11px]">
+    <svg aria-hidden="true" className="block h-4.5 w-full overflow-visible text-[11px]">
       {axis.ticks.map((tick) => (
-        <text key={tick} x={xOf(tick, axis)} y={13} textAnchor="middle" className="fill-ink-3">
+        <text key={tick} x={placeOn(axis, tick)} y={13} textAnchor="middle" className="fill-ink-3">
           {words.change(tick)}
         </text>
       ))}

@@ -1,7 +1,9 @@
 import { NumbersTable } from "@/charts";
 import { words } from "@/words/experimentResults";
+import { capitalized, type Unit } from "@/words/format";
 import type { MetricResult, Results, VariantResult } from "../resultQueries";
 import { changeText, rangeText, valueText } from "./intervals";
+import type { OpenPeople } from "./people";
 
 const { columns, none } = words;
 
@@ -9,15 +11,33 @@ interface Props {
   metric: MetricResult;
   results: Results;
   name: string;
+  unit: Unit;
+  onOpen: OpenPeople;
 }
 
+// The columns of the table whose numbers open who is behind them.
+const COUNTED = 1;
+const CONVERTED = 2;
+
 /** The numbers behind the intervals of a metric, and how they were calculated. */
-export function MetricNumbers({ metric, results, name }: Props) {
+export function MetricNumbers({ metric, results, name, unit, onOpen }: Props) {
   const { method } = results;
   const isBayesian = method.name === "bayesian";
   const variants = metric.variants ?? [];
   const { baseline, metric_type: type } = metric;
   if (!baseline) return null;
+  const isBinary = type === "funnel" || type === "retention";
+  const arms = [baseline, ...variants];
+  const { uuid } = metric;
+  const open = (row: number, column: number) => {
+    const key = arms[row]?.key;
+    if (key === undefined || !uuid) return;
+    const isConverted = column === CONVERTED && isBinary;
+    onOpen(
+      { variant: key, metric: uuid, ...(isConverted && { converted: true }) },
+      isConverted ? words.behindConverted(unit, key, name) : words.behindCounted(unit, key, name),
+    );
+  };
   const chanceOf = (variant: VariantResult) =>
     isBayesian ? percentOf(variant.chance_to_win) : numberOf(variant.p_value);
   return (
@@ -27,7 +47,8 @@ export function MetricNumbers({ metric, results, name }: Props) {
         data={{
           columns: [
             columns.variant,
-            columns.n,
+            capitalized(unit.many),
+            ...(isBinary ? [columns.converted] : []),
             columns.value,
             columns.difference,
             columns.lift,
@@ -38,6 +59,7 @@ export function MetricNumbers({ metric, results, name }: Props) {
             [
               baseline.key,
               baseline.number_of_samples,
+              ...(isBinary ? [baseline.sum] : []),
               valueText(baseline.mean, type),
               none,
               none,
@@ -47,6 +69,7 @@ export function MetricNumbers({ metric, results, name }: Props) {
             ...variants.map((variant) => [
               variant.key,
               variant.number_of_samples,
+              ...(isBinary ? [variant.sum] : []),
               valueText(variant.mean, type),
               numberOf(variant.difference.estimate),
               changeText(variant) ?? none,
@@ -55,6 +78,8 @@ export function MetricNumbers({ metric, results, name }: Props) {
             ]),
           ],
         }}
+        onOpen={uuid ? open : undefined}
+        canOpenColumn={(column) => column === COUNTED || (isBinary && column === CONVERTED)}
       />
       <p className="text-ink-3 text-sm">
         {words.methods[method.name](words.percent(1 - method.alpha))}

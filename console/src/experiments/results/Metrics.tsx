@@ -3,6 +3,7 @@ import { Disclosure } from "@/ui/Disclosure";
 import { Card } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { words } from "@/words/experimentResults";
+import type { Unit } from "@/words/format";
 import type { MetricResult, Results, VariantResult } from "../resultQueries";
 import { Arm, type Colors } from "./Exposures";
 import { IntervalAxis, IntervalChart } from "./IntervalChart";
@@ -17,6 +18,7 @@ import {
   rangeText,
 } from "./intervals";
 import { MetricNumbers } from "./MetricNumbers";
+import type { OpenPeople } from "./people";
 
 const ROLES = ["primary", "secondary", "guardrail"] as const;
 const TONES: Readonly<Record<Outcome, Tone>> = {
@@ -32,11 +34,13 @@ const TONES: Readonly<Record<Outcome, Tone>> = {
 interface Props {
   results: Results;
   colors: Colors;
+  unit: Unit;
+  onOpen: OpenPeople;
 }
 
 /** The metrics by their role, all of whose intervals share one axis. */
-export function Metrics({ results, colors }: Props) {
-  const { metrics, method } = results;
+export function Metrics(props: Props) {
+  const { metrics, method } = props.results;
   if (metrics.length === 0) {
     return (
       <Card>
@@ -55,13 +59,7 @@ export function Metrics({ results, colors }: Props) {
       <Card key={role} title={words.roles[role]} description={hints[role]}>
         <div className="flex flex-col">
           {own.map((metric, place) => (
-            <Metric
-              key={metric.uuid ?? place}
-              metric={metric}
-              results={results}
-              colors={colors}
-              axis={axis}
-            />
+            <Metric key={metric.uuid ?? place} metric={metric} axis={axis} {...props} />
           ))}
         </div>
       </Card>
@@ -74,9 +72,10 @@ interface MetricProps extends Props {
   axis: Axis;
 }
 
-function Metric({ metric, results, colors, axis }: MetricProps) {
+function Metric(props: MetricProps) {
+  const { metric } = props;
   const name = metric.name || words.unnamed;
-  const problems = problemsOf(metric);
+  const problems = problemsOf(metric, props.unit);
   return (
     <section
       aria-label={name}
@@ -96,7 +95,7 @@ function Metric({ metric, results, colors, axis }: MetricProps) {
           {words.failed}: <Visible text={metric.error} />
         </p>
       ) : (
-        <Comparisons metric={metric} results={results} colors={colors} axis={axis} />
+        <Comparisons {...props} />
       )}
       {problems.map((problem) => (
         <p key={problem} className="text-ink-2 text-sm">
@@ -105,7 +104,7 @@ function Metric({ metric, results, colors, axis }: MetricProps) {
       ))}
       {metric.baseline && (
         <Disclosure summary={words.numbers}>
-          <MetricNumbers metric={metric} results={results} name={name} />
+          <MetricNumbers {...props} name={name} />
         </Disclosure>
       )}
     </section>

@@ -1,12 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { colorsByValue } from "@/charts";
+import { ActorsDrawer } from "@/insights";
 import { Loaded } from "@/ui/States";
 import type { Experiment } from "../queries";
 import { phaseQuery } from "../resultQueries";
+import { groupTypeOf, useUnit } from "../unit";
 import { Exposures } from "./Exposures";
 import { Metrics } from "./Metrics";
+import { type OpenPeople, type Place, peopleBehind } from "./people";
 import { Verdict } from "./Verdict";
 
 const route = getRouteApi("/signed-in/project/$projectId/experiments/$experimentId");
@@ -20,6 +24,11 @@ export function ResultsTab({ experiment }: { experiment: Experiment }) {
       ? search.phase
       : undefined;
   const query = useQuery(phaseQuery(useProjectId(), experiment.id, phase));
+  const groupType = groupTypeOf(experiment);
+  const unit = useUnit(groupType);
+  const [behind, setBehind] = useState<{ place: Place; description: string } | null>(null);
+  const onOpen: OpenPeople = (place, description) =>
+    setBehind({ place: { ...place, phase }, description });
   return (
     <Loaded query={query} rows={8}>
       {(results) => {
@@ -30,6 +39,7 @@ export function ResultsTab({ experiment }: { experiment: Experiment }) {
               experiment={experiment}
               results={results}
               phase={phase}
+              unit={unit}
               onPhase={(chosen) =>
                 void navigate({
                   search: ({ phase: _, ...kept }) =>
@@ -40,9 +50,24 @@ export function ResultsTab({ experiment }: { experiment: Experiment }) {
             />
             {results.status !== "draft" && (
               <>
-                <Exposures experiment={experiment} results={results} colors={colors} />
-                <Metrics results={results} colors={colors} />
+                <Exposures
+                  experiment={experiment}
+                  results={results}
+                  colors={colors}
+                  unit={unit}
+                  onOpen={onOpen}
+                />
+                <Metrics results={results} colors={colors} unit={unit} onOpen={onOpen} />
               </>
+            )}
+            {behind !== null && (
+              <ActorsDrawer
+                source={peopleBehind(experiment.id, behind.place)}
+                description={behind.description}
+                name={`${experiment.name}: ${behind.description}`}
+                ofGroups={groupType !== null}
+                onClose={() => setBehind(null)}
+              />
             )}
           </div>
         );

@@ -8,6 +8,7 @@ import { Time } from "@/ui/Time";
 import { toastError } from "@/ui/Toast";
 import { words as actionWords } from "@/words/experimentActions";
 import { words } from "@/words/experimentResults";
+import type { Unit } from "@/words/format";
 import type { Experiment } from "../queries";
 import { type Results, useResultsRefresh } from "../resultQueries";
 
@@ -27,12 +28,12 @@ interface Props {
   results: Results;
   phase: number | undefined;
   onPhase: (phase: number | undefined) => void;
+  unit: Unit;
 }
 
 /** What to do, in one sentence, with the reasons and the age of the answer. */
-export function Verdict({ experiment, results, phase, onPhase }: Props) {
+export function Verdict({ experiment, results, phase, onPhase, unit }: Props) {
   const { verdict, planned, method } = results;
-  const areGroups = isOfGroups(experiment);
   const reasons = verdict.reasons.flatMap((code) => words.reasons[code] ?? []);
   const isBegun = results.status !== "draft";
   return (
@@ -62,7 +63,7 @@ export function Verdict({ experiment, results, phase, onPhase }: Props) {
         {isBegun && (
           <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-ink-2 text-sm">
             {planned.reached !== null && (
-              <span>{words.planned(planned.reached, planned.per_variant, areGroups)}</span>
+              <span>{words.planned(planned.reached, planned.per_variant, unit)}</span>
             )}
             {method.peeking === "protected" && <span>{words.protectedMethod}</span>}
             <Age experiment={experiment} results={results} phase={phase} />
@@ -80,9 +81,6 @@ function conclusionText(code: NonNullable<Experiment["conclusion"]>, comment: st
   const text = actionWords.concluded(actionWords.ending.conclusions[code]);
   return comment === "" ? text : `${text}. ${comment}`;
 }
-
-export const isOfGroups = ({ parameters }: Pick<Experiment, "parameters">): boolean =>
-  typeof parameters?.aggregation_group_type_index === "number";
 
 function Age({ experiment, results, phase }: Pick<Props, "experiment" | "results" | "phase">) {
   const refresh = useResultsRefresh(experiment.id, phase);

@@ -1,4 +1,5 @@
 import { words } from "@/words/experimentResults";
+import type { Unit } from "@/words/format";
 import type { MetricResult, Results, VariantResult } from "../resultQueries";
 
 type Interval = VariantResult["lift"];
@@ -40,6 +41,13 @@ export function axisOf(all: readonly Bounds[]): Axis {
     ticks: Array.from({ length: count + 1 }, (_, place) => rounded(least + place * step)),
   };
 }
+
+// Room for half of a label at either end, in percent of the width.
+const EDGE = 6;
+
+/** Return where a value stands on the axis, as a share of the width. */
+export const placeOn = ({ least, most }: Axis, value: number): string =>
+  `${rounded(EDGE + ((value - least) / (most - least)) * (100 - 2 * EDGE))}%`;
 
 function stepOf(raw: number): number {
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -89,10 +97,10 @@ export function valueText(mean: number | null, type: MetricResult["metric_type"]
 }
 
 /** What is wrong with a metric, each thing once. */
-export function problemsOf(metric: MetricResult): string[] {
+export function problemsOf(metric: MetricResult, unit: Unit): string[] {
   const arms = [...(metric.baseline ? [metric.baseline] : []), ...(metric.variants ?? [])];
   const codes = [...(metric.problems ?? []), ...arms.flatMap((arm) => arm.validation_failures)];
-  const said = [...new Set(codes)].flatMap((code) => words.problems[code] ?? []);
+  const said = [...new Set(codes)].flatMap((code) => words.problems[code]?.(unit) ?? []);
   const unknown = metric.unknown_event ?? [];
   return unknown.length === 0 ? said : [...said, words.unknownEvent(unknown.join(", "))];
 }

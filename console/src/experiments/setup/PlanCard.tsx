@@ -7,6 +7,7 @@ import { Disclosure } from "@/ui/Disclosure";
 import { Card } from "@/ui/Page";
 import { ErrorNote, Skeleton } from "@/ui/States";
 import { words } from "@/words/experiments";
+import { useUnit } from "../unit";
 import { exposureEvent, type Fields, plannedMetric } from "./fields";
 import { daysOfPlan, newPlan, type PlanEvent } from "./plan";
 import { type Plan, planQuery } from "./queries";
@@ -81,6 +82,8 @@ export function PlanCard({ fields, planning, onEffect }: Props) {
 }
 
 function Answer({ fields, plan }: { fields: Fields; plan: Plan }) {
+  const { aggregation_group_type_index: groupType } = fields.parameters;
+  const unit = useUnit(typeof groupType === "number" ? groupType : null);
   const [problem] = plan.problems;
   const days = daysOfPlan(plan, fields.rollout);
   const goal = plannedMetric(fields)?.goal ?? "increase";
@@ -90,12 +93,14 @@ function Answer({ fields, plan }: { fields: Fields; plan: Plan }) {
     <>
       <p className="font-semibold text-lg">{WORDS.finds(fields.effect, goal, days)}</p>
       <p className="text-ink-2">
-        {WORDS.needs(plan.recommended_sample_size, fields.variants.length)}
+        {WORDS.needs(plan.recommended_sample_size, fields.variants.length, unit)}
       </p>
       {plan.daily_exposures !== null && (
-        <p className="text-ink-3 text-sm">{WORDS.basis(plan.daily_exposures, fields.rollout)}</p>
+        <p className="text-ink-3 text-sm">
+          {WORDS.basis(plan.daily_exposures, fields.rollout, unit)}
+        </p>
       )}
-      {days > LONG_DAYS && <p className="text-ink-2 text-sm">{WORDS.long}</p>}
+      {days > LONG_DAYS && <p className="text-ink-2 text-sm">{WORDS.long(unit)}</p>}
       <ul className="mt-2 flex flex-col text-ink-2 text-sm">
         {plan.detectable_effects.map(({ weeks, minimum_detectable_effect: least }) =>
           least === null ? null : (

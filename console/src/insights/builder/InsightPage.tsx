@@ -3,6 +3,7 @@ import { useCallback, useMemo, useRef } from "react";
 import type { Threshold } from "@/charts";
 import { SentenceParts } from "@/filters";
 import { ActorsDrawer } from "@/insights/ActorsDrawer";
+import { actorsOf } from "@/insights/actors";
 import { type Answer, useAnswer } from "@/insights/answers";
 import { KINDS, useKind } from "@/insights/kinds";
 import type { Asked, Kind, Place } from "@/insights/kinds/kind";
@@ -125,7 +126,7 @@ function Screen({ kind, state, thresholds, behind, onBehind }: ScreenProps) {
       </div>
       {number !== null && (
         <ActorsDrawer
-          question={number.actors}
+          source={actorsOf(number.actors)}
           description={number.description}
           name={number.name}
           ofGroups={number.ofGroups ?? false}
