@@ -1,32 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { ActivityList } from "@/activity";
+import { ActivityCard } from "@/activity";
 import { useProjectId } from "@/app/session";
-import { Card } from "@/ui/Page";
-import { Loaded } from "@/ui/States";
-import { ACTIVITY_PAGE, type Cohort, cohortActivityQuery } from "./queries";
+import { type Cohort, cohortActivityQuery } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/cohorts/$cohortId");
 
 export function CohortActivity({ cohort }: { cohort: Cohort }) {
   const { page = 1 } = route.useSearch();
   const navigate = route.useNavigate();
-  const activity = useQuery(cohortActivityQuery(useProjectId(), cohort.id, page));
-  return (
-    <Card>
-      <Loaded query={activity}>
-        {(found) => (
-          <ActivityList
-            entries={found.results}
-            pages={{
-              page,
-              pageSize: ACTIVITY_PAGE,
-              total: found.total_count,
-              onPage: (next) => void navigate({ search: { tab: "activity", page: next } }),
-            }}
-          />
-        )}
-      </Loaded>
-    </Card>
-  );
+  const query = useQuery(cohortActivityQuery(useProjectId(), cohort.id, page));
+  const onPage = (next: number) => void navigate({ search: { tab: "activity", page: next } });
+  return <ActivityCard query={query} page={page} onPage={onPage} />;
 }

@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { ACTIVITY_PAGE } from "@/activity";
 import { api, dataOf, send } from "@/lib/api";
 import { queryOf } from "@/lib/paging";
 import { prefix } from "@/lib/prefix";
@@ -12,7 +13,6 @@ export type Filters = components["schemas"]["CohortFilters"];
 const PAGE = 100;
 const ALL_MAX = 10_000;
 const CALCULATING_MS = 1_000;
-export const ACTIVITY_PAGE = 20;
 
 export function readCohorts(
   projectId: string,

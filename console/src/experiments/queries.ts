@@ -5,6 +5,7 @@ import {
   useMutation,
   useQueryClient,
 } from "@tanstack/react-query";
+import { ACTIVITY_PAGE } from "@/activity";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
@@ -21,7 +22,6 @@ export interface Experiment extends ListedExperiment {
 }
 
 const PAGE = 100;
-export const ACTIVITY_PAGE = 20;
 const VERSION_HEADER = "X-Experiment-Version";
 
 /** All of them begin with `experimentKeys.all`, which a change of an experiment makes stale. */

@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { ACTIVITY_PAGE } from "@/activity";
 import type { PropertyFilter } from "@/filters";
 import { api, dataOf } from "@/lib/api";
 import { queryOf } from "@/lib/paging";
@@ -13,7 +14,6 @@ export type MergePreview = components["schemas"]["MergePreview"];
 const PAGE = 100;
 const TIMELINE_PAGE = 100;
 const FLAGS_MAX = 10_000;
-export const ACTIVITY_PAGE = 20;
 
 export interface PersonsQuestion {
   q?: string | undefined;

@@ -1,4 +1,5 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { ACTIVITY_PAGE } from "@/activity";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
@@ -9,7 +10,6 @@ export type NewInsight = components["schemas"]["NewInsight"];
 
 const PAGE = 1000;
 const FRESH_MS = 30_000;
-export const ACTIVITY_PAGE = 20;
 
 export const insightKeys = {
   all: (projectId: string) => ["insights", projectId] as const,
