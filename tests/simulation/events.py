@@ -119,6 +119,7 @@ class SimulatedEvents(EventStore):
 
     def __init__(self, tables: Tables, network: Network) -> None:
         self._encoder = SimulatedEncoder()
+        self._cluster = None
         self._tables, self._network = tables, network
         self.link = Link(network, EventStoreUnavailable)
         self._jobs = _Reads(tables, network, self.link)
