@@ -5,9 +5,14 @@ import pytest
 from fanion.ingest.pipeline.reader import (
     BATCH_BYTES_MAX,
     BUSY_BATCH_BYTES_MAX,
+    BUSY_ENVELOPES,
+    BUSY_LINGER_S,
     LAG_MAX_S,
+    LINGER_S,
     REST_FACTOR,
+    SHARED_LINGER_S_MAX,
     Throttle,
+    linger_seconds,
 )
 
 
@@ -47,3 +52,20 @@ def test_batches_are_small_while_many_ask() -> None:
 
     throttling.rest_s(5_100, 102.0, 0.5, LAG_MAX_S)
     assert throttling.batch_bytes_max == BATCH_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("entries", "servers", "linger_s"),
+    [
+        (1, 1, LINGER_S),
+        (BUSY_ENVELOPES - 1, 4, 4 * LINGER_S),
+        (BUSY_ENVELOPES, 1, BUSY_LINGER_S),
+        (BUSY_ENVELOPES, 4, BUSY_LINGER_S),
+        (BUSY_ENVELOPES, 8, 8 * LINGER_S),
+        (1, 100, SHARED_LINGER_S_MAX),
+    ],
+)
+def test_servers_that_share_an_event_store_insert_as_often_as_one(
+    entries: int, servers: float, linger_s: float
+) -> None:
+    assert linger_seconds(entries, servers) == pytest.approx(linger_s)

@@ -200,6 +200,8 @@ class Consumer:
             NotLeaseHolder: Another server has taken over.
             Reassigned: This process must ingest other partitions.
         """
+        # Each server has an equal share of the partitions.
+        self.reader.servers = max(1.0, self._membership.partitions / len(self.positions))
         self.reader.start(self.positions)
         try:
             while True:

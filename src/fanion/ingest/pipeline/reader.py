@@ -47,6 +47,9 @@ LINGER_S = 0.1
 # to capture requests wait for that too.
 BUSY_ENVELOPES = 200
 BUSY_LINGER_S = 0.5
+# Servers that share an event store each wait for longer, so that together they make no more inserts
+# than one, up to this.
+SHARED_LINGER_S_MAX = 2.0
 # While one batch is stored, the next is ready and the preparer process works on the one after it.
 BATCHES_AHEAD = 2
 
@@ -86,6 +89,18 @@ class Throttle:
         return min(REST_FACTOR * batch_s, LAG_MAX_S - lag_s)
 
 
+def linger_seconds(entries: int, servers: float, linger_s: float = LINGER_S) -> float:
+    """Return how long after an insert the next one begins.
+
+    Args:
+        entries: How many there are for it.
+        servers: How many ingest, as far as their shares tell.
+        linger_s: What a lone server waits.
+    """
+    shared_s = min(linger_s * servers, SHARED_LINGER_S_MAX)
+    return shared_s if entries < BUSY_ENVELOPES else max(shared_s, BUSY_LINGER_S)
+
+
 class BatchReader:
     """The reader of one lane's batches.
 
@@ -93,7 +108,8 @@ class BatchReader:
         preparer: Prepares full batches. Without one, all are prepared in this process.
 
     Attributes:
-        linger_s: How long after a batch the next small one begins.
+        linger_s: How long after a batch the next small one begins, on a lone server.
+        servers: How many servers ingest.
         budget: The limit on the memory of a batch.
         types: Group type → index by project, as far as they are known.
     """
@@ -130,6 +146,7 @@ class BatchReader:
         self._may_prepare = asyncio.Event()
         self._stored_at = 0.0
         self.linger_s = LINGER_S
+        self.servers = 1.0
         self.budget = Budget() if geoip is None else Budget(object_bytes=LOCATED_OBJECT_BYTES)
         self.types: Mapping[int, Mapping[str, int]] = {}
 
@@ -251,7 +268,7 @@ class BatchReader:
 
     async def _linger(self, after: Positions, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
         """Let a small batch grow while the previous one is being stored."""
-        linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
+        linger_s = linger_seconds(len(entries), self.servers, self.linger_s)
         if self._idle.is_set() and self._clock() >= self._stored_at + linger_s:
             return entries
         await self._idle.wait()
