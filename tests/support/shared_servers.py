@@ -10,6 +10,7 @@ from sqlalchemy import delete
 
 from fanion.db.engine import open_records
 from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.experiments import experiments
 from fanion.events.storage.store import EventStore
 from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.management import NOW, Workspace, open_workspace
@@ -81,6 +82,7 @@ async def tenant(
     # Otherwise a later test that moves the clock by a week would calculate them too, and those of
     # other projects that this test has made.
     async with app_server.records.write() as connection:
+        await connection.execute(delete(experiments))
         await connection.execute(delete(cohorts))
 
 
