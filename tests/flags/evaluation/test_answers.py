@@ -193,17 +193,19 @@ def test_every_form_of_answer_has_the_bytes_of_flags_evaluated_one_by_one(
     former = built(before + rows[len(before) :])
     flags, alone = built(rows, former), built(rows)
 
+    each = [flag_by_flag(alone, subject, with_inactive=False) for subject in subjects]
+    bodies = [
+        [msgspec.json.encode(form) for form in expected_forms(alone, expected)] for expected in each
+    ]
+
     # The second request with the same tests makes a plan; later ones find its cached decisions.
-    for subject in subjects * 4:
+    for subject, expected, expected_bodies in list(zip(subjects, each, bodies, strict=True)) * 4:
         evaluation = evaluate(flags.flag_set, subject, NOW)
-        expected = flag_by_flag(alone, subject, with_inactive=False)
 
         decisions = msgspec.to_builtins(evaluation.decisions)
         assert decisions == msgspec.to_builtins(expected.decisions)
         assert evaluation.failed == expected.failed
-        assert list(forms(flags, evaluation)) == [
-            msgspec.json.encode(form) for form in expected_forms(alone, expected)
-        ]
+        assert list(forms(flags, evaluation)) == expected_bodies
         assert counted(evaluation) == counted(expected)
 
 
