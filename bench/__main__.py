@@ -23,6 +23,7 @@ from bench import (
     load,
     peers,
     postgres_capture,
+    sql,
     start,
     sustained,
     walk,
@@ -49,6 +50,7 @@ CASES = {
     "console-insights": console_insights.run,
     "cohort-upload": cohort_service.upload,
     "insights": insights.run,
+    "sql": sql.run,
     "experiments": experiments.run,
     "guards": guards.run,
 }

@@ -1,6 +1,6 @@
 """Bodies of answers to questions.
 
-Source: cohorts.md, section 23; insights.md, sections 1a and 1b.
+Source: cohorts.md, section 23; insights.md, sections 1a, 1b and 10.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,6 +85,29 @@ class RowsBody(Struct, kw_only=True):
     timezone: str
     is_cached: bool = False
     last_refresh: datetime
+
+
+class SqlBody(Struct, kw_only=True):
+    """An answer to SQL, or to an EventsQuery: rows in the order of `columns`."""
+
+    results: list[list[Any]]
+    columns: list[str]
+    types: Annotated[
+        list[list[str]], Meta(description="Each column with the type that the event store gives.")
+    ]
+    has_more: bool = field(name="hasMore")
+    limit: int
+    offset: int
+    query: Annotated[str | None, Meta(description="The SQL; null for an EventsQuery.")]
+    timezone: str
+    last_refresh: datetime | None
+    is_cached: bool
+    cache_key: Annotated[str, Meta(description="Identifies the question.")]
+    error: None = None
+    timings: Annotated[list[Any], Meta(description="Always empty.")] = []
+    modifiers: Annotated[dict[str, Any], Meta(description="Always empty.")] = {}
+    rows_read: RowsRead = None
+    seconds: Seconds = None
 
 
 def with_more(body: _Body, answer: CachedResult, unknown: Mapping[str, Sequence[str]]) -> _Body:

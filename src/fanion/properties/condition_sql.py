@@ -154,6 +154,45 @@ def event_text(key: str, bindings: Bindings, columns: DedicatedColumns) -> str:
     )
 
 
+def row_text(
+    key: str, bindings: Bindings, rows: str, columns: DedicatedColumns = NO_COLUMNS
+) -> str:
+    """Return a property of a row as text, null if it is null or missing.
+
+    Lists and objects become JSON.
+
+    Args:
+        key: The name of the property.
+        bindings: Those of the statement.
+        rows: What follows FROM: the rows that the statement reads.
+        columns: For rows of `events`, the properties with a dedicated column.
+    """
+    if not COLUMN.fullmatch(key):
+        return path_text("properties", [key], bindings)
+    own = columns.text(key)
+    if own is not None:
+        return own
+    column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
+    json_args = f"properties, {bindings.text(key)}"
+    is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
+    return _text_of_row(column, json_args, is_written, _any_object(key, bindings, rows))
+
+
+def path_text(json: str, keys: Sequence[str], bindings: Bindings) -> str:
+    """Return the value at a path in a JSON text as text, null if it is null or missing.
+
+    Args:
+        json: An expression.
+        keys: The names of the path, of which there is at least one.
+        bindings: Those of the statement.
+    """
+    path = ", ".join([json, *map(bindings.text, keys)])
+    return (
+        f"multiIf(JSONType({path}) = 'Null', NULL, JSONType({path}) = 'String', "
+        f"JSONExtractString({path}), JSONExtractRaw({path}))"
+    )
+
+
 def shown_text(
     key: str, bindings: Bindings, rows: str, columns: DedicatedColumns = NO_COLUMNS
 ) -> str:

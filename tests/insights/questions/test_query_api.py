@@ -183,10 +183,10 @@ async def test_sessions_and_viewers_may_ask(tenant: Tenant) -> None:
 
 REFUSED: dict[str, tuple[Json, str, str, str]] = {
     "no query": ({}, "required", "This field is required.", "query"),
-    "SQL": (
-        {"query": {"kind": "HogQLQuery", "query": "select 1"}},
+    "another kind": (
+        {"query": {"kind": "TracesQuery"}},
         "invalid_input",
-        "HogQLQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
+        "TracesQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
         "StickinessQuery, LifecycleQuery, PathsQuery, FunnelCorrelationQuery, WebOverviewQuery, "
         "WebStatsTableQuery, WebGoalsQuery, ActorsQuery, InsightVizNode, DataTableNode.",
         "query__kind",

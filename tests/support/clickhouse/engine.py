@@ -98,7 +98,10 @@ class Engine:
         except (ChdbError, RuntimeError) as error:
             raise Refused(str(error)) from None
         finally:
-            self._free.put(session)
+            if "readonly" in session.settings:  # nothing can be set there any more
+                session.handle.close()
+            else:
+                self._free.put(session)
 
     def _session(self) -> Session:
         try:

@@ -53,6 +53,8 @@ from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.store import DashboardStore
+from fanion.insights.hogql.query import EVENTS_QUERY, HOGQL_QUERY
+from fanion.insights.hogql.service import SmallResults, SqlCalculator, SqlQueries
 from fanion.insights.kinds.service import ACTORS_QUERY
 from fanion.insights.kinds.service import Calculator as InsightCalculator
 from fanion.insights.parsing.fields import Fields
@@ -145,7 +147,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     actors, dashboards = ActorFinder(analysis), DashboardStore(records)
     answers = ResultCache(ExperimentCalculator(analysis), ResultStore(records))
     experiments = ExperimentResults(records, answers)
-    other_kinds = _other_kinds(actors, ExperimentQueries(ExperimentStore(records), experiments))
+    sql = SqlQueries(ResultCache(SqlCalculator(analysis), SmallResults(records)))
+    of_experiments = ExperimentQueries(ExperimentStore(records), experiments)
+    other_kinds = _other_kinds(actors, of_experiments, sql)
     results = ResultCache(InsightCalculator(analysis), ResultStore(records))
     questions = QuestionService(records, results, QueryCancellations(records), other_kinds)
     # Interactive questions must not share a result with a low-priority calculation.
@@ -192,7 +196,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     )
 
 
-def _other_kinds(actors: ActorFinder, queries: ExperimentQueries) -> Mapping[str, AnswerOther]:
+def _other_kinds(
+    actors: ActorFinder, queries: ExperimentQueries, sql: SqlQueries
+) -> Mapping[str, AnswerOther]:
     """Return what answers queries that are not questions of insights."""
     listing = ActorsAnswers(actors)
 
@@ -203,6 +209,8 @@ def _other_kinds(actors: ActorFinder, queries: ExperimentQueries) -> Mapping[str
         ACTORS_QUERY: list_actors,
         METRIC_QUERY: queries.metric,
         EXPOSURE_QUERY: queries.exposures,
+        HOGQL_QUERY: sql.hogql,
+        EVENTS_QUERY: sql.events,
     }
 
 

@@ -43,8 +43,11 @@ from fanion.events.storage.compiled_query import (
     QuestionLimits,
     QuestionResult,
     StatementResult,
+    TableLimits,
+    TableResult,
     run_compiled,
     run_question,
+    run_table,
 )
 from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, EventEncoder, TextEncoder
@@ -418,6 +421,18 @@ class EventStore:
             EventRejected: A value cannot be compared.
         """
         return await self._reads.run(run_question, statement, parameters, limits)
+
+    async def table(
+        self, statement: str, parameters: Mapping[str, Any], limits: TableLimits
+    ) -> TableResult:
+        """Run a statement that was made of SQL of a user, which can only read.
+
+        Raises:
+            EventRejected: A value cannot be compared or converted.
+            StatementFailed: The engine refused the statement, or it took too much.
+            EventStoreUnavailable: The event store failed.
+        """
+        return await self._reads.run(run_table, statement, parameters, limits)
 
     async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         """Run a statement of `values_query`.

@@ -1,0 +1,476 @@
+"""SELECTs that users write, written anew from their tree.
+
+Source: insights.md, section 10.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlglot import exp
+
+from fanion.insights.hogql.expressions_sql import Expressions, Inputs, Scope, given
+from fanion.insights.hogql.grammar import COHORT, Dialect, Refused, TooDeep, place_of
+from fanion.insights.hogql.query import OFFSET_MAX
+from fanion.insights.hogql.sources_sql import (
+    Column,
+    EventsTable,
+    Kind,
+    SessionsTable,
+    Source,
+    Tables,
+    cohorts_table,
+    groups_table,
+    persons_table,
+)
+
+# A table of WITH counts each time it is used.
+SELECTS_MAX: Final = 50
+STATEMENT_CHARS_MAX: Final = 400_000
+_NAME_CHARS_MAX: Final = 200
+
+_TABLES: Final[Mapping[str, Callable[[Tables], Source]]] = {
+    "events": EventsTable,
+    "persons": persons_table,
+    "groups": groups_table,
+    "sessions": SessionsTable,
+    "cohorts": cohorts_table,
+}
+_SIDES: Final = ("LEFT", "RIGHT", "FULL")
+_SIMPLE: Final[Mapping[type[exp.Expr], str]] = {
+    exp.EQ: "=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+}
+# What a condition may have that is as constant as it looks.
+_CONSTANT: Final = (
+    *(exp.Literal, exp.Anonymous, exp.Interval, exp.Add, exp.Sub, exp.Paren, exp.Var),
+    *(exp.Placeholder, exp.Neg),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column of an answer.
+
+    Attributes:
+        label: As the user named or wrote it.
+        name: Its name in the statement.
+    """
+
+    label: str
+    name: str
+    kind: Kind = "value"
+    moment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A SELECT as it is sent.
+
+    Attributes:
+        text: Without its limit, if it is the whole query.
+        limit: The rows that the whole query asks for; None if it does not say.
+    """
+
+    text: str
+    columns: Sequence[Shown]
+    limit: int | None = None
+    offset: int = 0
+
+
+class SelectedRows:
+    """The rows of a SELECT that another one reads."""
+
+    def __init__(self, tables: Tables, written: Written) -> None:
+        self.name = tables.names.new("t")
+        self._written = written
+
+    def column(self, parts: Sequence[str]) -> Column | None:
+        if len(parts) > 1:
+            return None
+        for shown in self._written.columns:
+            if shown.label == parts[0]:
+                return Column(f"{self.name}.{shown.name}", shown.kind)
+        return None
+
+    def columns(self) -> Sequence[str]:
+        return [shown.label for shown in self._written.columns]
+
+    def text(self) -> str:
+        return f"({self._written.text}) AS {self.name}"
+
+
+@dataclass(slots=True)
+class Statements:
+    """The SELECTs of one query.
+
+    Attributes:
+        filters: The condition on a row of `events` that `{filters}` stands for.
+    """
+
+    tables: Tables
+    inputs: Inputs
+    filters: str = "1"
+    _with: Mapping[str, "tuple[exp.Expr, Mapping[str, Any]]"] = field(default_factory=dict)
+    _selects: int = 0
+
+    def query(self, node: exp.Expr) -> Written:
+        """Write the whole query.
+
+        Raises:
+            Refused: A part of it is not allowed.
+        """
+        try:
+            written = self._written(node, is_whole=True)
+        except RecursionError:
+            raise TooDeep from None
+        if len(written.text) > STATEMENT_CHARS_MAX:
+            raise Refused("The query is too long once its columns are written out.")
+        return written
+
+    def subquery(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Subquery):
+            node = given(node, "this")["this"]
+        return f"({self._written(node).text})"
+
+    def _written(self, node: exp.Expr, *, is_whole: bool = False) -> Written:
+        self._selects += 1
+        if self._selects > SELECTS_MAX:
+            raise Refused(f"The query has more than {SELECTS_MAX} SELECTs.", place_of(node))
+        if isinstance(node, exp.Subquery):
+            return self._written(given(node, "this")["this"], is_whole=is_whole)
+        outer = self._with
+        try:
+            if isinstance(node, exp.Select):
+                return _Select(self, node, is_whole).written()
+            if isinstance(node, exp.Union):
+                return self._union(node, is_whole)
+        finally:
+            self._with = outer
+        raise Refused("Only SELECT and UNION are supported.", place_of(node))
+
+    def _union(self, node: exp.Union, is_whole: bool) -> Written:
+        parts = given(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+        if "with_" in parts:
+            self.remember(parts["with_"])
+        first, second = self._written(parts["this"]), self._written(parts["expression"])
+        word = "UNION DISTINCT" if parts.get("distinct") else "UNION ALL"
+        both = Written(f"({first.text}) {word} ({second.text})", first.columns)
+        rows = SelectedRows(self.tables, both)
+        columns = [Shown(shown.label, self.tables.names.new("a")) for shown in first.columns]
+        scope = Scope([("", rows)])
+        write = Expressions(self.tables, scope, self, self.inputs)
+        listed = ", ".join(
+            f"{_plain(f'{rows.name}.{inner.name}', is_whole)} AS {shown.name}"
+            for inner, shown in zip(first.columns, columns, strict=True)
+        )
+        text = f"SELECT {listed} FROM {rows.text()}"
+        return with_end(text, columns, parts, write, is_whole)
+
+    def remember(self, node: exp.Expr) -> None:
+        """Remember the tables of WITH; each may use those before it."""
+        for table in given(node, "expressions")["expressions"]:
+            parts = given(table, "this", "alias")
+            if not isinstance(parts["this"], exp.Select | exp.Union):
+                raise Refused("WITH must name a SELECT: WITH name AS (SELECT …).", place_of(table))
+            name = str(given(parts["alias"], "this")["this"].this)
+            self._with = {**self._with, name: (parts["this"], self._with)}
+
+    def source(self, node: exp.Expr) -> tuple[str, Source]:
+        """Return what a SELECT reads, with the name by which its expressions know it."""
+        if isinstance(node, exp.Final):
+            raise Refused("FINAL is not supported: an event counts once.", place_of(node))
+        if isinstance(node, exp.Table) and isinstance(node.args.get("db"), exp.Identifier):
+            raise _no_table(node.sql(dialect=Dialect, comments=False), node)
+        parts = given(node, "this", "alias")
+        alias = given(parts["alias"], "this")["this"].this if "alias" in parts else ""
+        if isinstance(node, exp.Subquery):
+            return str(alias), SelectedRows(self.tables, self._written(parts["this"]))
+        if not isinstance(node, exp.Table) or not isinstance(parts["this"], exp.Identifier):
+            raise Refused("Only tables and SELECTs can be read.", place_of(node))
+        name = str(parts["this"].this)
+        return str(alias or name), self._table(name, node)
+
+    def _table(self, name: str, node: exp.Expr) -> Source:
+        if name in self._with:
+            query, known = self._with[name]
+            outer, self._with = self._with, known
+            try:
+                return SelectedRows(self.tables, self._written(query))
+            finally:
+                self._with = outer
+        if name not in _TABLES:
+            raise _no_table(name, node)
+        return _TABLES[name](self.tables)
+
+
+def _no_table(name: str, node: exp.Expr) -> Refused:
+    known = ", ".join(_TABLES)
+    return Refused(f'There is no table "{name[:100]}". Use one of: {known}.', place_of(node))
+
+
+class _Select:
+    """One SELECT."""
+
+    def __init__(self, statements: Statements, node: exp.Select, is_whole: bool) -> None:
+        self._statements = statements
+        self._tables = statements.tables
+        self._is_whole = is_whole
+        self._parts = given(
+            node,
+            *("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having"),
+            *("order", "limit", "offset"),
+        )
+        if "with_" in self._parts:
+            statements.remember(self._parts["with_"])
+        self._scope = Scope()
+        self._write = Expressions(self._tables, self._scope, statements, statements.inputs)
+        self._joins: list[tuple[str, Source, exp.Expr | None]] = []
+
+    def written(self) -> Written:
+        self._read_sources()
+        where = self._where()
+        columns = self._columns()
+        listed = ", ".join(
+            f"{_plain(written, self._is_whole)} AS {shown.name}" for written, shown in columns
+        )
+        text = f"SELECT {self._distinct()}{listed}"
+        conditions = [self._write.text(condition) for condition in where]
+        self._scope.aliases_first = True
+        end = self._group()
+        joins = "".join(map(self._joined, self._joins))
+        after = with_end("", [], self._parts, self._write, self._is_whole)
+        if self._scope.sources:
+            text += f" FROM {self._scope.sources[0][1].text()}{joins}"
+        if conditions:
+            text += f" WHERE {' AND '.join(conditions)}"
+        shown = [column for _, column in columns]
+        return Written(f"{text}{end}{after.text}", shown, after.limit, after.offset)
+
+    def _read_sources(self) -> None:
+        if "from_" not in self._parts:
+            if "joins" in self._parts:
+                raise Refused("JOIN needs FROM.")
+            return
+        sources = [self._statements.source(given(self._parts["from_"], "this")["this"])]
+        for node in self._parts.get("joins", []):
+            parts = given(node, "this", "side", "kind", "on")
+            side, kind = str(parts.get("side") or ""), str(parts.get("kind") or "")
+            if (side and side not in _SIDES) or kind not in ("", "INNER", "CROSS", "OUTER"):
+                raise Refused(f"{kind or side} JOIN is not supported.", place_of(node))
+            if ("on" in parts) == (kind == "CROSS"):
+                raise Refused("JOIN needs a condition: JOIN … ON ….", place_of(node))
+            sources.append(self._statements.source(parts["this"]))
+            word = "CROSS" if kind == "CROSS" else side or "INNER"
+            self._joins.append((word, sources[-1][1], parts.get("on")))
+        self._scope.sources = sources
+
+    def _joined(self, join: tuple[str, Source, exp.Expr | None]) -> str:
+        word, source, on = join
+        self._write.is_joining = True
+        condition = "" if on is None else f" ON {self._write.text(on)}"
+        self._write.is_joining = False
+        return f" {word} JOIN {source.text()}{condition}"
+
+    def _where(self) -> list[exp.Expr]:
+        """Return the conditions that are left once those on a row of `events` are pushed down."""
+        if "where" not in self._parts:
+            return []
+        condition = given(self._parts["where"], "this")["this"]
+        conditions = list(_all_of(condition))
+        left = []
+        events = self._scope.sources[0] if self._scope.sources else ("", None)
+        inner = all(word in ("INNER", "LEFT", "CROSS") for word, _, _ in self._joins)
+        for one in conditions:
+            is_filters = isinstance(one, exp.Placeholder) and one.this == "filters"
+            if not isinstance(events[1], EventsTable) or not (inner or is_filters):
+                left.append(one)
+            elif is_filters:
+                events[1].push(f"({self._statements.filters})")
+            else:
+                self._push(one, events[0], events[1])
+                left.append(one)
+        return left
+
+    def _push(self, node: exp.Expr, name: str, events: EventsTable) -> None:
+        """Let `events` find its rows by a simple condition, which stays a condition as well."""
+        if isinstance(node, exp.Between):
+            for kind, bound in ((exp.GTE, node.args["low"]), (exp.LTE, node.args["high"])):
+                self._push(kind(this=node.this, expression=bound), name, events)
+            return
+        is_list = isinstance(node, exp.In) and bool(node.args.get("expressions"))
+        if type(node) not in _SIMPLE and not is_list:
+            return
+        column = node.this
+        if not isinstance(column, exp.Column) or column.args.get("db"):
+            return
+        table = column.args.get("table")
+        own = events.own_column(column.name)
+        if own is None or (table is not None and table.name != name):
+            return
+        values = node.args["expressions"] if is_list else [node.args["expression"]]
+        if not all(isinstance(part, _CONSTANT) for value in values for part in value.walk()):
+            return
+        self._push_plain(node, own, values, events)
+
+    def _push_plain(
+        self, node: exp.Expr, own: str, values: Sequence[exp.Expr], events: EventsTable
+    ) -> None:
+        write = Expressions(self._tables, Scope(), self._statements, self._statements.inputs)
+        is_time = own == "timestamp"
+        texts = [write.moment(value) if is_time else write.text(value) for value in values]
+        if write.has_aggregate:
+            return
+        if isinstance(node, exp.In):
+            events.push(f"{own} IN tuple({', '.join(texts)})")
+        else:
+            events.push(f"{own} {_SIMPLE[type(node)]} {texts[0]}")
+
+    def _columns(self) -> list[tuple[str, Shown]]:
+        """Return the columns of the answer, each with its expression."""
+        listed = list(self._expanded())
+        named = [
+            (node, str(node.args["alias"].this) if isinstance(node, exp.Alias) else "")
+            for _, node in listed
+        ]
+        names = [self._tables.names.new("a") for _ in named]
+        self._scope.aliases = {
+            alias: name for (_, alias), name in zip(named, names, strict=True) if alias
+        }
+        return [
+            self._column(node, alias or label, name)
+            for (label, _), (node, alias), name in zip(listed, named, names, strict=True)
+        ]
+
+    def _column(self, node: exp.Expr, label: str, name: str) -> tuple[str, Shown]:
+        if isinstance(node, exp.Alias):
+            node = given(node, "this", "alias")["this"]
+        text = self._write.text(node)
+        is_column = isinstance(node, exp.Column | exp.Dot | exp.Bracket)
+        found = self._write.column(node) if is_column and not _is_place(node) else None
+        return text, Shown(label, name, "value" if found is None else found.kind)
+
+    def _expanded(self) -> Iterator[tuple[str, exp.Expr]]:
+        """Yield the expressions of the SELECT with their labels, with `*` written out."""
+        for node in self._parts.get("expressions", []):
+            is_star = isinstance(node, exp.Star)
+            of_table = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+            if not is_star and not of_table:
+                yield label_of(node), node
+                continue
+            given(node.this if of_table else node)
+            table = str(node.args["table"].this) if of_table else None
+            yield from self._all_of(table, node)
+
+    def _all_of(self, table: str | None, node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
+        sources = [
+            (name, source) for name, source in self._scope.sources if table is None or name == table
+        ]
+        if not sources:
+            raise Refused("There is no table whose columns * could be.", place_of(node))
+        for name, source in sources:
+            for column in source.columns():
+                this = exp.Identifier(this=column)
+                of = exp.Identifier(this=name) if name else None
+                yield column, exp.Column(this=this, table=of)
+
+    def _distinct(self) -> str:
+        if "distinct" not in self._parts:
+            return ""
+        given(self._parts["distinct"])
+        return "DISTINCT "
+
+    def _group(self) -> str:
+        text = ""
+        if "group" in self._parts:
+            expressions = given(self._parts["group"], "expressions")["expressions"]
+            text += f" GROUP BY {self._write.texts(expressions)}"
+        if "having" in self._parts:
+            text += f" HAVING {self._write.text(given(self._parts['having'], 'this')['this'])}"
+        return text
+
+
+def _plain(text: str, is_whole: bool) -> str:
+    """Return a column of an answer, whose size the event store only limits if it is no constant."""
+    return f"materialize({text})" if is_whole else text
+
+
+def with_end(
+    text: str,
+    columns: Sequence[Shown],
+    parts: Mapping[str, Any],
+    write: Expressions,
+    is_whole: bool,
+) -> Written:
+    """Return a SELECT with its order and its limit; that of the whole query is told instead."""
+    if "order" in parts:
+        text += f" ORDER BY {write.ordered(parts['order'])}"
+    limit, offset = None, _number(parts, "offset", "expression") or 0
+    if "limit" in parts:
+        known = given(parts["limit"], "expression", "expressions")
+        limit = _number(parts, "limit", "expression")
+        if "expressions" in known:
+            text += f" LIMIT {limit} BY {write.texts(known['expressions'])}"
+            limit = None
+    if is_whole:
+        return Written(text, columns, limit, offset)
+    if limit is not None:
+        text += f" LIMIT {limit}"
+    return Written(f"{text} OFFSET {offset}" if offset else text, columns)
+
+
+def _number(parts: Mapping[str, Any], name: str, part: str) -> int | None:
+    if name not in parts:
+        return None
+    node = given(parts[name], "expression", "expressions").get(part)
+    if not isinstance(node, exp.Literal) or not str(node.this).isdecimal():
+        raise Refused(f"{name.upper()} must be a whole number.", place_of(parts[name]))
+    return min(int(str(node.this)[:18]), OFFSET_MAX)
+
+
+def _all_of(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the conditions that all must hold."""
+    if isinstance(node, exp.Paren):
+        yield from _all_of(node.this)
+    elif isinstance(node, exp.And):
+        given(node, "this", "expression")
+        for part in node.flatten():
+            yield from [part] if not isinstance(part, exp.And | exp.Paren) else _all_of(part)
+    else:
+        yield node
+
+
+def _is_place(node: exp.Expr) -> bool:
+    """Return whether a node is a place in an array or a tuple, not a column."""
+    if isinstance(node, exp.Bracket):
+        [key] = node.expressions if len(node.expressions) == 1 else [None]
+        return not (isinstance(key, exp.Literal) and key.is_string)
+    return isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier)
+
+
+def label_of(node: exp.Expr) -> str:
+    """Return how a column without a name of its own is called in an answer."""
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        return str(node.name)[:_NAME_CHARS_MAX]
+    if isinstance(node, exp.Alias):
+        return ""
+    written = node.sql(dialect=Dialect, comments=False, normalize_functions=False)
+    return written.replace(f'"{COHORT}"', "COHORT").replace(": }", "}")[:_NAME_CHARS_MAX]
+
+
+def cohorts_named(node: exp.Expr) -> Sequence[int | str]:
+    """Return the cohorts that a query names by `IN COHORT`, by id or name."""
+    return [
+        str(named.this) if named.is_string else int(str(named.this)[:18])
+        for call in node.find_all(exp.Anonymous)
+        if isinstance(call.this, exp.Identifier) and call.this.this == COHORT
+        for named in call.expressions
+        if isinstance(named, exp.Literal) and (named.is_string or str(named.this).isdecimal())
+    ]
+
+
+def reads_table(node: exp.Expr, name: str) -> bool:
+    return any(table.name == name for table in node.find_all(exp.Table))

@@ -1,0 +1,344 @@
+"""Answers to questions in SQL.
+
+Source: insights.md, section 10.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, cast
+from zoneinfo import ZoneInfo
+
+import msgspec
+import structlog
+from sqlalchemy import select
+
+from fanion.cohorts.calculation.inputs_store import CohortInputs
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
+from fanion.errors import Invalid
+from fanion.events.event import EventRejected, StatementFailed
+from fanion.events.storage.compiled_query import TableLimits, TableResult
+from fanion.insights.calculation.service import Analysis, Calculation
+from fanion.insights.calculation.statements_service import IncompleteSession, UnreadableColumn
+from fanion.insights.hogql.query import ROWS_MAX, SqlQuestion, read_events_query, read_hogql
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import InsightQuery
+from fanion.insights.questions.result_cache import ResultCache, ResultStore, cache_key
+from fanion.insights.questions.service import Refresh
+from fanion.insights.schemas import SqlBody
+from fanion.insights.sessions.sql import INCOMPLETE_SESSION
+from fanion.projects.model import Project
+from fanion.properties.bindings import is_nested_code
+
+if TYPE_CHECKING:
+    from fanion.insights.hogql.statement_sql import CohortRow, Parsed, SqlStatement
+
+RESULT_BYTES_MAX: Final = 16 * 2**20
+# Quotes and escapes take up to twice the bytes.
+JSON_BYTES_MAX: Final = 2 * RESULT_BYTES_MAX
+# For texts and answers of all projects, one after another: each may take half a second of the
+# processor, and so takes no more than one core, even if its client has left.
+_THREAD: Final = ThreadPoolExecutor(1, "sql")
+# A larger answer is not kept for the next time.
+KEPT_BYTES_MAX: Final = 256 * 2**10
+COHORTS_MAX: Final = 10_000
+# What the engine's error codes mean for the text of a user.
+_MEANINGS: Final[Mapping[int, str]] = {
+    **dict.fromkeys((42, 35, 34), "A function has too many or too few values."),
+    **dict.fromkeys(
+        (43, 44, 48, 70, 130, 169, 386, 53),
+        "A function or a comparison does not take a value of this type. Properties are texts: "
+        "use toFloat(properties.price).",
+    ),
+    153: "A whole number is divided by zero.",
+    **dict.fromkeys((215, 1), "A column is neither in GROUP BY nor within an aggregate."),
+    **dict.fromkeys((174, 184), "An aggregate cannot be used here."),
+    **dict.fromkeys((125, 20), "A SELECT within an expression must have one column and one row."),
+    258: "The SELECTs of UNION must have the same number of columns.",
+    **dict.fromkeys((47, 179, 207, 352, 403), "A column cannot be found, or stands for itself."),
+    36: "A function has a value that it cannot use.",
+}
+_TIME: Final = frozenset({159, 160})
+# A type of time that does not say its zone.
+_ZONELESS: Final = re.compile(r"DateTime(64\(\d\))?(?![\d(])")
+_ROWS_OR_BYTES: Final = frozenset({158, 307, 396})
+_MEMORY: Final = frozenset({173, 241})
+
+
+class SmallResults(ResultStore):
+    """The results of SQL in the cache, without those that are large."""
+
+    async def store_result(
+        self, project_id: int, filters_hash: str, result: Any, now: datetime
+    ) -> None:
+        if len(result["results"]) > KEPT_BYTES_MAX:
+            return
+        kept = {**result, "results": msgspec.json.decode(result["results"])}
+        await super().store_result(project_id, filters_hash, kept, now)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlCalculator:
+    """The calculation of questions in SQL.
+
+    Attributes:
+        timer: A clock, in seconds.
+    """
+
+    analysis: Analysis
+    timer: Callable[[], float] = perf_counter
+
+    async def answer(
+        self, project: Project, query: InsightQuery, now: datetime
+    ) -> Mapping[str, Any]:
+        """Return the rows as JSON, and what there is beside them.
+
+        Raises:
+            Invalid: The text is wrong, or asks for too much.
+            EventStoreUnavailable: The event store does not answer.
+            RecordsUnavailable: The records store does not answer.
+        """
+        assert isinstance(query, SqlQuestion)
+        started = self.timer()
+        parsed: Parsed = await self._in_thread(_parse, query)
+        answer = await self.analysis.complete(project, partial(self._answer, project, parsed, now))
+        seconds = round(self.timer() - started, 3)
+        structlog.get_logger().info(
+            "sql_answered",
+            project_id=project.id,
+            seconds=seconds,
+            rows_read=answer["rows_read"],
+            bytes=len(answer["results"]),
+        )
+        return {**answer, "seconds": seconds}
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)
+
+    async def _answer(self, project: Project, parsed: "Parsed", now: datetime) -> dict[str, Any]:
+        question, calculation = await self.analysis.begin(project, parsed.question, now)
+        rows = await self._cohorts(calculation, parsed)
+        # The conditions of the project on test accounts are part of the question only now.
+        statement: SqlStatement = await self._in_thread(
+            _write,
+            replace(parsed, question=question),
+            calculation.context,
+            calculation.zone,
+            question.whole_span(calculation.clock),
+            rows,
+        )
+        result = await _run(calculation, statement)
+        encoded: dict[str, Any] = await self._in_thread(
+            _encoded, statement, result, calculation.zone
+        )
+        return encoded
+
+    async def _cohorts(self, calculation: Calculation, parsed: "Parsed") -> "Sequence[CohortRow]":
+        """Return the cohorts of the project, with the members of those that the text names."""
+        if not (parsed.cohorts or parsed.reads_cohorts):
+            return ()
+        rows = await _load_cohorts(calculation.records, calculation.project.id)
+        named = [row.id for row in rows if row.id in parsed.cohorts or row.name in parsed.cohorts]
+        inputs = CohortInputs(calculation.records, calculation.events)
+        await inputs.put_members(calculation.context.run, calculation.project.id, named)
+        return rows
+
+
+def _parse(question: SqlQuestion) -> "Parsed":
+    # The parser takes a tenth of a second to load, and most servers never need it.
+    from fanion.insights.hogql.statement_sql import parse_question
+
+    return parse_question(question)
+
+
+def _write(*arguments: Any) -> "SqlStatement":
+    from fanion.insights.hogql.statement_sql import write_statement
+
+    return write_statement(*arguments)
+
+
+async def _load_cohorts(records: Records, project_id: int) -> "Sequence[CohortRow]":
+    from fanion.insights.hogql.statement_sql import CohortRow
+
+    of = cohorts.c
+    statement = (
+        select(of.id, of.name, of.count.label("members"), of.is_static)
+        .where(of.project_id == project_id, of.deleted.is_(False))
+        .order_by(of.id)
+        .limit(COHORTS_MAX)
+    )
+    return [
+        CohortRow(row.id, row.name or "", row.members or 0, row.is_static)
+        for row in await records.fetch(statement)
+    ]
+
+
+async def _run(calculation: Calculation, statement: "SqlStatement") -> TableResult:
+    statements = calculation.statements
+    question = replace(statements.limits, threads=statements.threads())
+    limits = TableLimits(question, ROWS_MAX + 1, RESULT_BYTES_MAX, calculation.zone.key)
+    sent = statement.statement
+    try:
+        async with statements.turns.turn(calculation.project.id):
+            return await calculation.events.table(sent.text, sent.parameters, limits)
+    except EventRejected:
+        detail = "A value cannot be read as what the query takes it for, such as a date."
+        raise Invalid(detail, code="invalid_sql", attr="query") from None
+    except StatementFailed as error:
+        if error.code == INCOMPLETE_SESSION:
+            raise IncompleteSession from None
+        if is_nested_code(error.code):
+            raise UnreadableColumn(error.code) from None
+        raise _refused(error, limits) from None
+
+
+def _refused(error: StatementFailed, limits: TableLimits) -> Invalid:
+    """Return the error for a statement that the engine has ended."""
+    if error.code in _TIME:
+        detail = f"The query takes longer than {limits.question.seconds} seconds."
+    elif error.code in _MEMORY:
+        detail = f"The query takes more than {limits.question.memory_bytes // 10**6} MB of memory."
+    elif error.code in _ROWS_OR_BYTES:
+        detail = f"The answer is larger than {limits.bytes // 2**20} MiB."
+    else:
+        meaning = _MEANINGS.get(error.code, "The event store cannot run the query.")
+        return Invalid(f"{meaning} ({error})", code="invalid_sql", attr="query")
+    return _too_large(detail)
+
+
+def _too_large(detail: str) -> Invalid:
+    return Invalid(f"{detail} Ask for fewer rows or days.", code="too_large", attr="query")
+
+
+def _encoded(statement: "SqlStatement", result: TableResult, zone: ZoneInfo) -> dict[str, Any]:
+    """Return the answer, its rows as JSON."""
+    from fanion.insights.hogql.statement_sql import row_of
+
+    times = [index for index, name in enumerate(result.types) if _ZONELESS.search(name)]
+    rows = (
+        row_of(_in_zone(row, times, zone), statement.parts, _raw)
+        for row in result.rows[: statement.limit]
+    )
+    return {
+        "results": _json(rows),
+        "columns": list(statement.labels),
+        "types": _types(statement, result.types),
+        "hasMore": len(result.rows) > statement.limit,
+        "limit": statement.limit,
+        "offset": statement.offset,
+        "rows_read": result.rows_read,
+    }
+
+
+def _in_zone(row: Sequence[Any], times: Sequence[int], zone: ZoneInfo) -> Sequence[Any]:
+    """Return a row whose times of types without a zone are in the zone of the project."""
+    if not times:
+        return row
+    values = list(row)
+    for index in times:
+        if isinstance(values[index], datetime):
+            values[index] = values[index].astimezone(zone)
+    return values
+
+
+def _types(statement: "SqlStatement", types: Sequence[str]) -> list[list[str]]:
+    found, start = [], 0
+    for label, (part, size) in zip(statement.labels, statement.parts, strict=True):
+        found.append([label, _plain_type(types[start]) if part == "value" else "Tuple"])
+        start += size
+    return found
+
+
+def _plain_type(name: str) -> str:
+    """Return a type without how it is stored."""
+    within = name.removeprefix("LowCardinality(")
+    return name if within == name else within.removesuffix(")")
+
+
+def _raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode("utf-8", "replace"))
+
+
+def _json(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Return the rows as JSON.
+
+    Raises:
+        Invalid: They are too large. The event store does not count a text twice whose column holds
+            it once.
+    """
+    written = bytearray(b"[")
+    for row in rows:
+        written += b"," if len(written) > 1 else b""
+        written += _json_of_row(row)
+        if len(written) > JSON_BYTES_MAX:
+            raise _too_large(f"The answer is larger than {RESULT_BYTES_MAX // 2**20} MiB.")
+    return bytes(written + b"]")
+
+
+def _json_of_row(row: Sequence[Any]) -> bytes:
+    try:
+        return msgspec.json.encode(row, enc_hook=str)
+    except (OverflowError, TypeError, ValueError):
+        return msgspec.json.encode(_plain(row), enc_hook=str)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value whose numbers JSON can write: those of more than 64 bits become texts."""
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    is_large = isinstance(value, int) and not -(2**63) <= value < 2**64
+    return str(value) if is_large else value
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQueries:
+    """The answers to a HogQLQuery and an EventsQuery.
+
+    Every call raises Invalid for a query that cannot be read or calculated, EventStoreUnavailable,
+    Unavailable and RecordsUnavailable.
+    """
+
+    results: ResultCache
+
+    async def hogql(
+        self, project: Project, fields: Fields, now: datetime, refresh: Refresh
+    ) -> SqlBody:
+        return await self._answer(project, read_hogql(fields), now, refresh)
+
+    async def events(
+        self, project: Project, fields: Fields, now: datetime, refresh: Refresh
+    ) -> SqlBody:
+        return await self._answer(project, read_events_query(fields), now, refresh)
+
+    async def _answer(
+        self, project: Project, question: SqlQuestion, now: datetime, refresh: Refresh
+    ) -> SqlBody:
+        if refresh == "now":
+            known = await self.results.calculate(project, question, now)
+        else:
+            known = await self.results.get_or_calculate(project, question, now)
+        answer = known.result
+        rows = answer["results"]
+        return SqlBody(
+            results=cast(Any, msgspec.Raw(rows)) if isinstance(rows, bytes) else rows,
+            columns=answer["columns"],
+            types=answer["types"],
+            has_more=answer["hasMore"],
+            limit=answer["limit"],
+            offset=answer["offset"],
+            query=question.text or None,
+            timezone=project.timezone,
+            last_refresh=known.calculated_at,
+            is_cached=known.is_cached,
+            cache_key=cache_key(project, question),
+            rows_read=answer["rows_read"],
+            seconds=answer["seconds"],
+        )
