@@ -42,15 +42,17 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
   $(KAFKA)/.installed console-packages
 	$(COMPILE)
 	@$(BIN)/python console/build.py || true
-	$(PYTEST) -n 2 -m "not long or quick" $(EXAMPLES) $(TESTS) $(OR_NONE)
+	$(PYTEST) -n $(or $(PROCESSES),2) -m "not long or quick" $(EXAMPLES) $(TESTS) $(OR_NONE)
 
 # `make test`, with three times as many examples of some random tests (tests/support/examples.py),
-# then the rest: a few minutes of it with both cores for servers of a cluster. Of the long ones many
-# wait, for a browser or for a server that was killed: three processes.
+# then the rest: a few minutes of it with both cores for servers of a cluster. Two processes left a
+# tenth of two cores idle. Of the long ones many wait, for a browser or for a server that was killed,
+# and three of them left a fourth: four processes.
 test-all: EXAMPLES := --hypothesis-profile=many
+test-all: PROCESSES := 3
 test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go)) \
   $(addprefix $(COMPILED)/,$(addsuffix /.installed,java rust))
-	$(PYTEST) -n 3 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
+	$(PYTEST) -n 4 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS:tests=tests/cluster) $(OR_NONE)
 
 # The console alone, in Chromium. Three processes, since each waits for its browser now and then.
