@@ -245,3 +245,15 @@ async def test_a_query_that_runs_for_ever_is_ended(asker: Asker) -> None:
         await SqlCalculator(short).answer(asker.project, question, NOW)
 
     assert refused.value.code == "too_large"
+
+
+async def test_a_join_hides_no_events_from_other_statements(asker: Asker) -> None:
+    text = (
+        "select a.event, b.n from events a join (select event, count() as n from events "
+        "group by event) b on a.event = b.event where a.event = 'paid'"
+    )
+
+    rows = await asker.rows(text)
+
+    assert rows == [["paid", 1]]
+    assert await asker.analyst.events.count_events(asker.project.id) == 3
