@@ -1,10 +1,17 @@
 """Guarded releases over HTTP: started, checked on real events, rolled back, and ended by people."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.db.engine import Records
+from fanion.experiments.guarded_release.checks_service import ReleaseChecks
+from fanion.experiments.guarded_release.store import ReleaseStore, due_row
 from fanion.flags.engine.hashing import bucket
 from fanion.projects.model import Level
 from tests.support.application import Json, Tenant
@@ -539,3 +546,61 @@ async def test_groups_are_compared_by_their_keys(tenant: Tenant) -> None:
 
     after = await tenant.get(place_of(flag))
     assert (after["state"], after["metrics"][0]["outcome"]) == ("rolled_back", "harmed")
+
+
+class Killed(Exception):
+    """The end of a server in the middle of its work."""
+
+
+class DyingRecords:
+    """The records of a server that is killed after its writes and before it commits them."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[AsyncConnection]:
+        async with self._records.write() as connection:
+            yield connection
+            raise Killed
+
+
+@pytest.mark.every_engine
+async def test_a_server_killed_after_its_decision_leaves_one_step_told_once(
+    tenant: Tenant,
+) -> None:
+    server = tenant.server
+    hook = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
+    flag, made = await begin(tenant, on_too_few="continue")
+    webhook = (await tenant.api.post("/webhooks/", json=hook)).json()
+    store, questions = ReleaseStore(server.records), server.running.questions
+    checks = ReleaseChecks(store, questions.behind, server.running.public.flags.bus)
+    project = await server.running.public.flags.projects.by_id(tenant.project_id)
+    assert project is not None
+    found = await store.find_release(made["id"])
+    assert found is not None
+    row, now = due_row(*found), at(60)
+    assert await store.checks.claim(row, now)
+
+    dying = ReleaseStore(cast(Records, DyingRecords(server.records)))
+    with pytest.raises(Killed):
+        await replace(checks, store=dying).check(row, project, now)
+    before = await tenant.get(place_of(flag))
+    await run_checks(tenant, 66)  # the lease of the dead server has ended
+    after = await tenant.get(place_of(flag))
+    await checks.check(row, project, at(66))  # by a server that was only slow
+
+    assert (before["step"], before["rollout_percentage"]) == (0, 50)
+    assert (after["step"], after["rollout_percentage"]) == (1, 75)
+    assert await tenant.get(place_of(flag)) == after
+    assert await rollout(tenant, flag) == 75
+    entries = (await tenant.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
+    acts = [entry for entry in entries if entry["detail"]["trigger"] is not None]
+    deliveries = (await tenant.get(f"/webhooks/{webhook['id']}/deliveries/"))["results"]
+    changed = [change["field"] for entry in acts for change in entry["detail"]["changes"]]
+    assert sorted(changed) == ["filters", "guarded_release"]
+    assert {entry["detail"]["trigger"]["payload"]["step"] for entry in acts} == {1}
+    assert len(deliveries) == len(acts)

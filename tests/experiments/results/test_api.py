@@ -137,6 +137,26 @@ async def test_answers_are_kept_until_they_are_refreshed(tenant: Tenant) -> None
     assert refreshed["exposures"]["total"] == 5
 
 
+async def test_kept_answers_are_shown_while_the_event_store_is_away(tenant: Tenant) -> None:
+    made = await create(tenant, start_date=START, metrics=[CONVERSION])
+    await tenant.capture(*crowd("control", 3, 1))
+    first = await results(tenant, made)
+    place = f"/experiments/{made['id']}"
+
+    tenant.server.events.is_down = True
+    kept = await results(tenant, made)
+    refused = [
+        await tenant.api.get(f"{place}/results/", params={"refresh": "true"}),
+        await tenant.api.get(f"{place}/people/", params={"variant": "control"}),
+    ]
+    tenant.server.events.is_down = False
+
+    assert (kept["exposures"], kept["as_of"]) == (first["exposures"], first["as_of"])
+    assert [answer.status_code for answer in refused] == [503, 503]
+    assert {answer.json()["code"] for answer in refused} == {"unavailable"}
+    assert (await results(tenant, made, refresh="true"))["exposures"] == first["exposures"]
+
+
 async def test_a_changed_metric_is_calculated_again(tenant: Tenant) -> None:
     made = await create(tenant, start_date=START, metrics=[CONVERSION])
     await tenant.capture(*crowd("control", 3, 1))
