@@ -166,6 +166,15 @@ def test_an_experiment_is_steered_to_its_end(console: Console, project: Project)
     dialog.get_by_label("People in all variants together").fill("none")
     expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
     dialog.get_by_label("People in all variants together").fill("4000")
+    path = f"/experiments/{made['id']}/"
+    project.patch(path, description="By somebody else")
+    console.watch.expect_status(409, path)
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("The experiment has changed since")
+    console.press("Escape")
+    expect(page.get_by_text("By somebody else")).to_be_visible()
+    choose("Change plan")
+    dialog.get_by_label("People in all variants together").fill("4000")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
     assert stored()["parameters"]["recommended_sample_size"] == 4000
@@ -175,6 +184,10 @@ def test_an_experiment_is_steered_to_its_end(console: Console, project: Project)
         dialog.get_by_label("Comment").fill("Nobody came.")
         dialog.get_by_role("button", name="End experiment").click()
     expect(page.get_by_text("Stopped", exact=True)).to_be_visible()
+    project.patch(path, description="Changed once more")
+    choose("Keep running")  # which is refused: the other change has not been seen
+    expect(page.get_by_text("Changed once more")).to_be_visible()
+    assert stored()["end_date"] is not None
     choose("Keep running")
     expect(page.get_by_text("Running", exact=True)).to_be_visible()
     assert stored()["end_date"] is None
@@ -214,7 +227,8 @@ def test_an_experiment_is_steered_to_its_end(console: Console, project: Project)
     with page.expect_request("**/experiments/?*"):
         choose("Delete")
     with page.expect_response(lambda answer: answer.request.method == "PATCH"):
-        page.get_by_role("button", name="Undo").click()
+        toast = page.locator("li").filter(has_text="Deleted Steered")
+        toast.get_by_role("button", name="Undo").click()
     for route, answer in read:  # of the time before the deletion was taken back
         route.fulfill(response=answer)
     expect(page.get_by_role("link", name="Steered (Copy)")).to_be_visible()

@@ -162,8 +162,10 @@ def test_an_experiment_is_made_from_nothing_edited_and_found_again(
     console.watch.expect_status(409, path)
     console.press("Control+s")
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("listitem")).to_have_text(["Description", "Name"])
+    expect(dialog.get_by_role("term")).to_have_text(["Description", "Name"])
+    expect(dialog.get_by_role("definition")).to_have_text(["Fewer fields", "Much shorter form"])
     dialog.get_by_role("button", name="Save yours over it").click()
+    expect(page.get_by_role("region", name="Unsaved changes")).to_have_count(0)
     expect(page.get_by_role("heading", level=1)).to_have_text("Much shorter form")
     assert shop.get(path)["description"] == "Fewer fields"
 

@@ -14,6 +14,7 @@ import {
   useExperimentChange,
   useReadNewest,
 } from "./queries";
+import { Changes } from "./setup/Changes";
 import { bodyOf, type Fields, fieldsOf } from "./setup/fields";
 import { usePlan } from "./setup/PlanCard";
 import { isPlaced } from "./setup/placed";
@@ -91,8 +92,8 @@ export function Setup({ experiment }: { experiment: Experiment }) {
         <ConflictDialog
           title={words.conflict}
           by={theirs.by}
-          mine={<Names changes={changes} />}
-          theirs={<Names changes={changesOf(base, fieldsOf(theirs.experiment))} />}
+          mine={<Changes changes={changes} />}
+          theirs={<Changes changes={changesOf(base, fieldsOf(theirs.experiment))} />}
           onKeepMine={() => {
             setTheirs(null);
             save(theirs.experiment.version);
@@ -125,16 +126,4 @@ function withPlanOf(
     ...changes,
     parameters: withPlan(bodyOf(fields).parameters ?? {}, plan, fields.rollout),
   };
-}
-
-/** The names of what was changed. */
-function Names({ changes }: { changes: object }) {
-  const names: Readonly<Record<string, string>> = words.fields;
-  return (
-    <ul className="list-disc pl-5">
-      {Object.keys(changes).map((name) => (
-        <li key={name}>{names[name] ?? name}</li>
-      ))}
-    </ul>
-  );
 }

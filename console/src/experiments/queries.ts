@@ -165,13 +165,17 @@ export function useReadNewest(id: number) {
   };
 }
 
-/** With `version` in the changes, a newer experiment is not changed, and `isConflict` tells so. */
+/** With `version` in the changes, a newer experiment is not changed but shown, and `isConflict`
+ * tells so. */
 export function useExperimentChange(id: number) {
   const projectId = useProjectId();
   const refresh = useExperimentsRefresh();
   return useMutation({
     mutationFn: (changes: ExperimentChanges) => changeExperiment(projectId, id, changes),
     onSuccess: refresh,
+    onError: (error) => {
+      if (isConflict(error)) void refresh();
+    },
   });
 }
 

@@ -200,6 +200,14 @@ export const words = {
     holdout_id: "Holdout",
     parameters: "Variants and plan",
   },
+  /** The values of changed fields. */
+  changed: {
+    nothing: "–",
+    anyEvent: "any event",
+    share: (key: string, share: number) => `${key} ${formatShare(share)}`,
+    rollout: (share: number) => `${formatShare(share)} of people take part`,
+    effect: (effect: number) => `Smallest change to find: ${formatShare(effect)}`,
+  },
   created: (name: string) => `Created ${name}`,
   launch: "Launch",
   launched: (name: string) => `Launched ${name}`,
