@@ -80,11 +80,13 @@ class RequestWaits:
         project_s: For a project.
         flags_s: For changed flags.
         erasure_s: For the end of a deletion, which then continues in the background.
+        merge_s: For the end of a merge of persons, which is then made all the same.
     """
 
     project_s: float = STORE_WAIT_S
     flags_s: float = BUILD_WAIT_S
     erasure_s: float = 10.0
+    merge_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

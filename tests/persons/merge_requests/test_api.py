@@ -17,7 +17,7 @@ from fanion.events.storage.store import EventStore
 from fanion.persons.merge_requests.service import NotMerged, PersonMerges, envelope_of
 from fanion.persons.merge_requests.store import DISTINCT_IDS_MAX, PERSONS_MAX, read_request
 from tests.support.application import Json, Tenant, error, open_tenant
-from tests.support.awaited import until_soon
+from tests.support.awaited import SOON_S, until_soon
 from tests.support.management import invalid
 
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
@@ -457,7 +457,7 @@ def service(tenant: Tenant, **fields: Any) -> PersonMerges:
         return True
 
     events = cast(EventStore, tenant.server.events)
-    given = {"log": tenant.server.log, "is_ingested": is_ingested, **fields}
+    given = {"log": tenant.server.log, "is_ingested": is_ingested, "wait_s": SOON_S, **fields}
     return PersonMerges(tenant.server.records, events, **given)
 
 

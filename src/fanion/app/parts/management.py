@@ -345,7 +345,9 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             server.ingestion.erasing.finished,
             server.ingestion.versions,
         ),
-        "merges": PersonMerges(records, events, server.public.log, is_merged),
+        "merges": PersonMerges(
+            records, events, server.public.log, is_merged, server.public.context.waits.merge_s
+        ),
         "timelines": _timelines(server),
         "person_exports": PersonExports(
             records,

@@ -27,8 +27,6 @@ from fanion.persons.merge_requests.store import (
 from fanion.persons.state.store import read_state
 from fanion.runtime.background import Backoff
 
-# How long a response waits for ingestion. An accepted merge is also made after that.
-WAIT_S = 10.0
 LOOK_FIRST_S, LOOK_MAX_S = 0.01, 0.25
 # A project may remove properties from all of its events. Without this one no event merges persons.
 NEEDED_PROPERTY = "alias"
@@ -63,13 +61,14 @@ class PersonMerges:
 
     Attributes:
         is_ingested: Returns whether an entry of the log and all before it are ingested.
+        wait_s: How long a response waits for that. An accepted merge is also made later.
     """
 
     records: Records
     events: EventStore
     log: Appender
     is_ingested: Callable[[int], Awaitable[bool]]
-    wait_s: float = WAIT_S
+    wait_s: float
 
     async def merge(
         self, author: Author, removed: Sequence[str], person: PersonId, ids: Sequence[PersonId]
