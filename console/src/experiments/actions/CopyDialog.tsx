@@ -2,22 +2,15 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { errorOf } from "@/lib/errors";
-import { FormDialog } from "@/ui/Dialog";
 import { TextField } from "@/ui/Field";
-import { toast } from "@/ui/Toast";
 import { words } from "@/words/experimentActions";
-import type { Experiment } from "../queries";
+import { ActionDialog, type ActionDialogProps } from "./ActionDialog";
 import { useCopy } from "./queries";
 
 const TEXTS = words.copying;
 
-interface Props {
-  experiment: Experiment;
-  onClose: () => void;
-}
-
 /** Makes a draft with the metrics of an experiment, and opens it. */
-export function CopyDialog({ experiment, onClose }: Props) {
+export function CopyDialog({ experiment, onClose }: ActionDialogProps) {
   const projectId = useProjectId();
   const navigate = useNavigate();
   const [name, setName] = useState(TEXTS.copyOf(experiment.name));
@@ -27,32 +20,23 @@ export function CopyDialog({ experiment, onClose }: Props) {
     name: errorOf(copy.error, "name"),
     key: errorOf(copy.error, "feature_flag_key"),
   };
-  const isPlaced = errors.name !== undefined || errors.key !== undefined;
-  const submit = () =>
-    copy.mutate(
-      { name: name.trim(), feature_flag_key: key.trim() },
-      {
-        onSuccess: (made) => {
-          toast({ text: words.done.duplicated(made.name) });
-          onClose();
-          void navigate({
-            to: "/project/$projectId/experiments/$experimentId",
-            params: { projectId, experimentId: String(made.id) },
-          });
-        },
-      },
-    );
+  const sent = { name: name.trim(), feature_flag_key: key.trim() };
+  const open = ({ id }: { id: number }) =>
+    void navigate({
+      to: "/project/$projectId/experiments/$experimentId",
+      params: { projectId, experimentId: String(id) },
+    });
   return (
-    <FormDialog
-      isOpen
-      onClose={onClose}
-      title={TEXTS.title}
-      description={TEXTS.about}
+    <ActionDialog
+      texts={TEXTS}
       submit={TEXTS.submit}
-      canSubmit={name.trim() !== "" && key.trim() !== ""}
-      isBusy={copy.isPending}
-      error={isPlaced ? null : copy.error}
-      onSubmit={submit}
+      canSubmit={sent.name !== "" && sent.feature_flag_key !== ""}
+      action={copy}
+      isErrorPlaced={errors.name !== undefined || errors.key !== undefined}
+      act={() => copy.mutateAsync(sent)}
+      done={(made) => words.done.duplicated(made.name)}
+      onDone={open}
+      onClose={onClose}
     >
       <TextField
         label={TEXTS.name}
@@ -68,6 +52,6 @@ export function CopyDialog({ experiment, onClose }: Props) {
         spellCheck={false}
         onChange={({ target }) => setKey(target.value)}
       />
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -1,11 +1,9 @@
 import { useState } from "react";
 import { errorOf } from "@/lib/errors";
-import { FormDialog } from "@/ui/Dialog";
 import { TextAreaField } from "@/ui/Field";
 import { SelectField } from "@/ui/Select";
-import { toast } from "@/ui/Toast";
 import { words } from "@/words/experimentActions";
-import type { Experiment } from "../queries";
+import { ActionDialog, type ActionDialogProps } from "./ActionDialog";
 import { type Conclusion, useEnd } from "./queries";
 
 const TEXTS = words.ending;
@@ -15,34 +13,20 @@ const CONCLUSIONS = (
 ).map((value) => ({ value, label: TEXTS.conclusions[value] }));
 
 /** Ends an experiment, with what it led to. */
-export function EndDialog({
-  experiment,
-  onClose,
-}: {
-  experiment: Experiment;
-  onClose: () => void;
-}) {
+export function EndDialog({ experiment, onClose }: ActionDialogProps) {
   const [conclusion, setConclusion] = useState<Chosen>("none");
   const [comment, setComment] = useState("");
   const end = useEnd(experiment.id);
-  const submit = () =>
-    end.mutate(concluded(conclusion, comment), {
-      onSuccess: () => {
-        onClose();
-        toast({ text: words.done.ended });
-      },
-    });
   const misplaced = errorOf(end.error, "conclusion_comment");
   return (
-    <FormDialog
-      isOpen
-      onClose={onClose}
-      title={TEXTS.title}
-      description={TEXTS.about}
+    <ActionDialog
+      texts={TEXTS}
       submit={TEXTS.submit}
-      isBusy={end.isPending}
-      error={misplaced === undefined ? end.error : null}
-      onSubmit={submit}
+      action={end}
+      isErrorPlaced={misplaced !== undefined}
+      act={() => end.mutateAsync(concluded(conclusion, comment))}
+      done={() => words.done.ended}
+      onClose={onClose}
     >
       <SelectField
         label={TEXTS.conclusion}
@@ -57,7 +41,7 @@ export function EndDialog({
         error={misplaced}
         onChange={({ target }) => setComment(target.value)}
       />
-    </FormDialog>
+    </ActionDialog>
   );
 }
 

@@ -1,19 +1,13 @@
 import { useState } from "react";
-import { FormDialog } from "@/ui/Dialog";
 import { TextField } from "@/ui/Field";
-import { toast } from "@/ui/Toast";
 import { words } from "@/words/experimentActions";
-import { type Experiment, isConflict, useExperimentChange } from "../queries";
+import { isConflict, useExperimentChange } from "../queries";
+import { ActionDialog, type ActionDialogProps } from "./ActionDialog";
 
 const TEXTS = words.plan;
 
-interface Props {
-  experiment: Experiment;
-  onClose: () => void;
-}
-
 /** Changes how many people and days an experiment is planned for. */
-export function PlanDialog({ experiment, onClose }: Props) {
+export function PlanDialog({ experiment, onClose }: ActionDialogProps) {
   const { parameters, version } = experiment;
   const [people, setPeople] = useState(textOf(parameters?.recommended_sample_size));
   const [days, setDays] = useState(textOf(parameters?.recommended_running_time));
@@ -23,27 +17,16 @@ export function PlanDialog({ experiment, onClose }: Props) {
     recommended_running_time: numberOf(days),
   };
   const isWhole = Object.values(plan).every((one) => one === null || isCount(one));
-  const submit = () =>
-    change.mutate(
-      { parameters: { ...parameters, ...plan }, version },
-      {
-        onSuccess: () => {
-          onClose();
-          toast({ text: words.done.planned });
-        },
-      },
-    );
+  const error = isConflict(change.error) ? new Error(words.conflict) : change.error;
   return (
-    <FormDialog
-      isOpen
-      onClose={onClose}
-      title={TEXTS.title}
-      description={TEXTS.about}
+    <ActionDialog
+      texts={TEXTS}
       submit={TEXTS.submit}
       canSubmit={isWhole}
-      isBusy={change.isPending}
-      error={isConflict(change.error) ? new Error(words.conflict) : change.error}
-      onSubmit={submit}
+      action={{ isPending: change.isPending, error }}
+      act={() => change.mutateAsync({ parameters: { ...parameters, ...plan }, version })}
+      done={() => words.done.planned}
+      onClose={onClose}
     >
       <TextField
         label={TEXTS.people}
@@ -61,7 +44,7 @@ export function PlanDialog({ experiment, onClose }: Props) {
         error={isCount(plan.recommended_running_time ?? 1) ? undefined : TEXTS.positive}
         onChange={({ target }) => setDays(target.value)}
       />
-    </FormDialog>
+    </ActionDialog>
   );
 }
 

@@ -1,38 +1,23 @@
-import { FormDialog } from "@/ui/Dialog";
-import { toast } from "@/ui/Toast";
 import { words } from "@/words/experimentActions";
-import { type Experiment, useExperimentStep } from "../queries";
+import { useExperimentStep } from "../queries";
+import { ActionDialog, type ActionDialogProps } from "./ActionDialog";
 
 const TEXTS = words.resetting;
 
-interface Props {
-  experiment: Experiment;
-  onClose: () => void;
-}
-
 /** Makes an experiment a draft again. */
-export function ResetDialog({ experiment, onClose }: Props) {
+export function ResetDialog({ experiment, onClose }: ActionDialogProps) {
   const step = useExperimentStep(experiment.id);
   return (
-    <FormDialog
-      isOpen
+    <ActionDialog
       isDanger
-      onClose={onClose}
-      title={TEXTS.title}
-      description={TEXTS.about}
+      texts={TEXTS}
       submit={TEXTS.submit}
-      isBusy={step.isPending}
-      error={step.error}
-      onSubmit={() =>
-        step.mutate("reset", {
-          onSuccess: () => {
-            onClose();
-            toast({ text: words.done.reset });
-          },
-        })
-      }
+      action={step}
+      act={() => step.mutateAsync("reset")}
+      done={() => words.done.reset}
+      onClose={onClose}
     >
       {null}
-    </FormDialog>
+    </ActionDialog>
   );
 }

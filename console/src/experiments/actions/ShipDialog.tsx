@@ -1,26 +1,20 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
-import { FormDialog } from "@/ui/Dialog";
 import { Visible } from "@/ui/properties";
 import { RadioList } from "@/ui/RadioList";
 import { SelectField } from "@/ui/Select";
-import { toast } from "@/ui/Toast";
 import { words } from "@/words/experimentActions";
 import type { Experiment } from "../queries";
 import { phaseQuery } from "../resultQueries";
 import { variantsOfFlag } from "../variants";
+import { ActionDialog, type ActionDialogProps } from "./ActionDialog";
 import { useShip } from "./queries";
 
 const TEXTS = words.shipping;
 
-interface Props {
-  experiment: Experiment;
-  onClose: () => void;
-}
-
 /** Gives one variant to all, and says before what happens to the flag. */
-export function ShipDialog({ experiment, onClose }: Props) {
+export function ShipDialog({ experiment, onClose }: ActionDialogProps) {
   const variants = shippable(experiment);
   const found = useBestVariant(experiment.id);
   const [variant, setVariant] = useState(found ?? (variants[1] ?? variants[0])?.key ?? "");
@@ -28,24 +22,16 @@ export function ShipDialog({ experiment, onClose }: Props) {
   const ship = useShip(experiment.id);
   const isRunning = experiment.end_date === null;
   const body = { variant_key: variant, release_to_everyone: who === "everyone" };
-  const submit = () =>
-    ship.mutate(body, {
-      onSuccess: () => {
-        onClose();
-        toast({ text: words.done.shipped(variant) });
-      },
-    });
   const happens = [TEXTS.share(variant), isRunning ? TEXTS.ends : TEXTS.keeps];
   return (
-    <FormDialog
-      isOpen
-      onClose={onClose}
-      title={TEXTS.title}
+    <ActionDialog
+      texts={TEXTS}
       submit={TEXTS.submit(variant)}
       canSubmit={variant !== ""}
-      isBusy={ship.isPending}
-      error={ship.error}
-      onSubmit={submit}
+      action={ship}
+      act={() => ship.mutateAsync(body)}
+      done={() => words.done.shipped(variant)}
+      onClose={onClose}
     >
       <SelectField
         label={TEXTS.variant}
@@ -73,7 +59,7 @@ export function ShipDialog({ experiment, onClose }: Props) {
           ))}
         </ul>
       </section>
-    </FormDialog>
+    </ActionDialog>
   );
 }
 
