@@ -6,6 +6,7 @@ from bench import (
     backlog,
     blast_radius,
     capacity,
+    capacity_kafka,
     capture,
     cohort_service,
     cohorts,
@@ -69,7 +70,10 @@ def main() -> None:
     if not load.available():
         sys.exit("The HTTP cases need wrk (Debian package `wrk`) on the PATH.")
     if sys.argv[1:2] == ["capacity"]:  # its figures stand side by side, with what follows from them
-        capacity.main()
+        if sys.argv[2:3] == ["kafka"]:
+            capacity_kafka.main()
+        else:
+            capacity.main()
         return
     if sys.argv[1:2] == ["peers"]:
         peers.main()

@@ -77,6 +77,11 @@ class Broker:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
     def start(self) -> None:
         command = ["java", *JVM, "-cp", f"{JARS}/*", "kafka.Kafka"]
         with (self.folder / "log").open("ab") as log:
@@ -119,8 +124,7 @@ class Broker:
 
     def fill_disk(self) -> None:
         """Let no file of the broker grow any more, as on a full disk."""
-        assert self.process is not None
-        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (FULL_BYTES, FULL_BYTES))
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (FULL_BYTES, FULL_BYTES))
 
     def _end(self, by: signal.Signals) -> None:
         if self.process is None:
