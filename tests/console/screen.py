@@ -158,8 +158,8 @@ class Console:
         """
         give_up = time.monotonic() + SETTLED_S
         while not self._is_settled():
-            waits = [request.url for request in self.watch.pending]
-            assert time.monotonic() < give_up, f"the screen is still busy; it waits for {waits}"
+            is_late = time.monotonic() > give_up
+            assert not is_late, f"the screen is still busy; it waits for {self.watch.waits()}"
 
     def layout_shift(self) -> float:
         """Return by how much what was shown has moved while the screen was loaded."""

@@ -33,6 +33,7 @@ class Watch:
         self.problems: list[str] = []
         self.requests: list[Request] = []
         self.pending: set[Request] = set()
+        self._begun: set[Request] = set()
         context.on("console", self._wrote)
         context.on("weberror", self._threw)
         context.on("request", self._asked)
@@ -58,6 +59,7 @@ class Watch:
         self.problems.clear()
         self.requests.clear()
         self.pending.clear()
+        self._begun.clear()
 
     def assert_clean(self) -> None:
         assert not self.problems, "\n".join(["the page did what no page may:", *self.problems])
@@ -65,6 +67,13 @@ class Watch:
     def count(self, wanted: Callable[[Request], bool] = lambda _: True) -> int:
         """Return the number of the requests so far."""
         return sum(1 for request in self.requests if wanted(request))
+
+    def waits(self) -> list[str]:
+        """Return what is under way: the paths, and whether their answers have begun to come."""
+        return [
+            f"{request.url} ({'begun' if request in self._begun else 'not answered'})"
+            for request in self.pending
+        ]
 
     def _wrote(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not message.text.startswith(FAILED_LOAD):
@@ -84,6 +93,7 @@ class Watch:
             self.problems.append(f"request to another host: {request.url}")
 
     def _answered(self, response: Response) -> None:
+        self._begun.add(response.request)
         if response.status < 400 or (self._may_be_lost and response.status in STARTING):
             return
         if response.status == 404 and response.url.endswith(OPTIONAL):
