@@ -437,6 +437,26 @@ def test_first_day_of_the_week_and_rules_for_paths_are_saved(
     assert (rule["regex"], rule["alias"]) == ("/users/[0-9]+", "/users/<id>")
 
 
+def test_the_time_that_events_are_kept_is_shortened_after_a_preview(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    bought = {"event": "bought", "distinct_id": "ann"}
+    project.capture({**bought, "timestamp": "2001-05-06T00:00:00Z"}, bought, bought)
+    console.open(project.at("settings?tab=general"))
+    console.choose(page.get_by_label("Keep events for"), "365 days")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("and from then on each month: 1 of 3 now.")
+    console.expect_accessible()
+    dialog.get_by_role("button", name="Delete older events").click()
+    expect(dialog).to_have_count(0)
+    assert project.get("/")["events_kept_days"] == 365
+
+    console.choose(page.get_by_label("Keep events for"), "730 days")
+    expect(page.get_by_label("Keep events for")).to_have_text("730 days")
+    assert project.get("/")["events_kept_days"] == 730
+
+
 def test_name_of_the_organization_and_the_time_that_activity_is_kept_are_saved(
     console: Console, project: Project
 ) -> None:

@@ -58,6 +58,7 @@ def first_project(workspace: Workspace, **changes: Any) -> dict[str, Any]:
         "week_start_day": 0,
         "path_cleaning_filters": [],
         "primary_dashboard": None,
+        "events_kept_days": None,
     } | changes
 
 
@@ -86,6 +87,7 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
         "week_start_day": 0,
         "path_cleaning_filters": [],
         "primary_dashboard": None,
+        "events_kept_days": None,
     }
     assert body["api_token"].startswith("phc_")
     again = await workspace.client.get(f"/api/projects/{project.id}/")

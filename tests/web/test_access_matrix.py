@@ -56,6 +56,7 @@ OBJECTS = {
     "property_definitions": "property_definition",
     "query": "query",
     "contents": "project",
+    "old_events": "project",
     "reset_token": "project",
     "secret_key": "project",
     "webhooks": "webhook",

@@ -95,6 +95,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
          "test_account_filters", "once the project is created"),
         ({"name": "p", "week_start_day": 1}, "week_start_day", "once the project is created"),
         ({"name": "p", "primary_dashboard": 1}, "primary_dashboard", "has dashboards"),
+        ({"name": "p", "events_kept_days": 9}, "events_kept_days", "project is created"),
     ],
     "/api/organizations/@current/roles/": [
         ({"name": "r", "feature_flag_access_level": 21},

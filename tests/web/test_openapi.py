@@ -75,6 +75,7 @@ async def test_the_document_has_the_paths_of_management_and_of_public_routes(
         "DELETE /api/projects/{project_id}/",
         "PATCH /api/projects/{project_id}/",
         "GET /api/projects/{project_id}/contents/",
+        "GET /api/projects/{project_id}/old_events/",
         "PATCH /api/projects/{project_id}/reset_token/",
         "GET /api/users/@me/",
         "PATCH /api/users/@me/",

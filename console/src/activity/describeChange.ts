@@ -11,6 +11,8 @@ const SENTENCES: Readonly<Record<string, Say>> = {
     words.access[String(after)] ?? words.changed(words.scopes.ResourceAccess ?? "", 1),
   activity_kept_days: (_, after) =>
     typeof after === "number" ? words.keptFor(after) : words.keptForEver,
+  events_kept_days: (_, after) =>
+    typeof after === "number" ? words.eventsKeptFor(after) : words.eventsKeptForEver,
   api_token: () => words.replacedProjectKey,
   dashboards: (before, after) =>
     byLength(

@@ -56,6 +56,7 @@ const fields = {
 
 const activities = {
   people_merged_into: "merged other people into the person",
+  events_expired: "deleted old events",
   exported: "downloaded all data of the person",
   exported_project: "downloaded an export of the project",
   logged_in: "signed in",
@@ -157,6 +158,8 @@ export const words = {
   changedRoleAccess: "changed its access to flags",
   keptFor: (days: number) => `set activity to be kept for ${counted(days, "day", "days")}`,
   keptForEver: "set activity to be kept forever",
+  eventsKeptFor: (days: number) => `set events to be kept for ${counted(days, "day", "days")}`,
+  eventsKeptForEver: "set events to be kept forever",
   replacedProjectKey: "replaced the project key",
   madeSecretKey: "created a secret key",
   replacedSecretKey: "replaced the secret key",

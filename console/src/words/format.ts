@@ -3,6 +3,7 @@ const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
 const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
 const date = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
 const LENGTHS = {
+  date: { dateStyle: "medium" },
   time: { timeStyle: "short" },
   timeToSecond: { timeStyle: "medium" },
   dateAndTime: { dateStyle: "medium", timeStyle: "short" },

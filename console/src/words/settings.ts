@@ -1,4 +1,4 @@
-import { counted } from "@/words/format";
+import { counted, formatNumber } from "@/words/format";
 
 export const words = {
   accountTitle: "Your account",
@@ -127,6 +127,10 @@ export const words = {
       webhook: "Webhooks",
     },
   },
+  kept: {
+    forever: "forever",
+    days: (n: number) => counted(n, "day", "days"),
+  },
   organization: {
     tabs: {
       members: "Members",
@@ -139,8 +143,6 @@ export const words = {
     activity: "Activity",
     activityHint: "Who changed what, in all projects of this organization.",
     kept: "Keep activity for",
-    forever: "forever",
-    days: (n: number) => counted(n, "day", "days"),
     shortenTitle: "Delete older activity?",
     shortenHint: (time: string) =>
       `Activity older than ${time} is deleted within an hour, in all projects. This cannot be undone.`,
@@ -271,6 +273,14 @@ export const words = {
       overview: "Overview",
       untitled: "Untitled dashboard",
       saved: "Home page saved",
+    },
+    events: {
+      hint: "Events go by whole months, so the last ones stay up to a month longer.",
+      label: "Keep events for",
+      title: "Delete older events?",
+      submit: "Delete older events",
+      about: (events: number, stored: number, before: string) =>
+        `Events from before ${before} are deleted within an hour, and from then on each month: ${formatNumber(events)} of ${formatNumber(stored)} now. This cannot be undone.`,
     },
     days: ["Sunday", "Monday"],
     id: "Project ID",

@@ -66,6 +66,7 @@ LOOPS: Final = (
     Loop("flag_enrichment", Role.JOBS, Runs.ONE, "finds flags whose feature was used"),
     Loop("ledger", Role.JOBS, Runs.ONE, "sums up the minutes of the ingestion report"),
     Loop("stored_events", Role.JOBS, Runs.ONE, "finds stored events that are gone"),
+    Loop("old_events", Role.JOBS, Runs.ONE, "deletes events older than they are to be kept"),
     Loop("old_activity", Role.JOBS, Runs.ONE, "deletes activity older than it is to be kept"),
     Loop("backups", Role.JOBS, Runs.ONE, "makes backups of the data folder"),
     Loop("cohorts", Role.JOBS, Runs.CLAIMS, "calculates and imports cohorts"),

@@ -13,7 +13,7 @@ from zoneinfo import available_timezones
 import msgspec
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.params import RequestBody
+from litestar.params import FromQuery, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
@@ -28,13 +28,15 @@ from fanion.projects.model import (
 )
 from fanion.projects.path_cleaning import check_path_cleaning
 from fanion.projects.request_api import FRESH, FormerValidS, ManagementRequest, scoped
+from fanion.projects.retention.model import EventsKept, EventsKeptDays, OldEvents
+from fanion.projects.retention.service import EventRetention
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PROJECT,
     UNSUPPORTED_OF_PROJECT,
 )
 from fanion.rest.unknown_fields import no_choice
-from fanion.rest.validation import given_fields
+from fanion.rest.validation import given_fields, read_struct
 
 ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
 Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berlin`.")]
@@ -114,6 +116,7 @@ class NewProject(Struct, kw_only=True, forbid_unknown_fields=True):
         "week_start_day": "Change it once the project is created.",
         "path_cleaning_filters": "Change them once the project is created.",
         "primary_dashboard": "Set it once the project has dashboards.",
+        "events_kept_days": "Change it once the project is created.",
     }
 
     name: ProjectName
@@ -131,6 +134,7 @@ class ProjectChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     week_start_day: WeekStartDay | UnsetType | None = UNSET
     path_cleaning_filters: PathCleaningFilters | UnsetType = UNSET
     primary_dashboard: PrimaryDashboard | UnsetType | None = UNSET
+    events_kept_days: EventsKeptDays | UnsetType | None = UNSET
 
 
 class TokenReset(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -155,6 +159,7 @@ class ProjectBody(Struct, kw_only=True):
     week_start_day: WeekStartDay
     path_cleaning_filters: PathCleaningFilters
     primary_dashboard: PrimaryDashboard | None
+    events_kept_days: EventsKeptDays | None
     former_api_tokens: Annotated[
         list[FormerTokenBody], Meta(description="Replaced keys that are still valid.")
     ]
@@ -209,7 +214,8 @@ class ProjectsApi(Controller):
     ) -> ProjectBody:
         """Update the given fields, and within `ingestion` only the given settings.
 
-        Requires an administrator, or for `primary_dashboard` alone a member.
+        Requires an administrator, or for `primary_dashboard` alone a member. Events older than
+        `events_kept_days` are deleted within an hour, by whole months; `old_events` counts them.
         """
         changes = given_fields(data)
         level = Level.MEMBER if changes and changes.keys() <= _OF_MEMBERS else Level.ADMIN
@@ -231,6 +237,23 @@ class ProjectsApi(Controller):
     ) -> ProjectContents:
         """Return the counts of what is deleted with a project."""
         return await deletions.count_contents(request.project.id)
+
+    @get("/{project_id:str}/old_events", summary="Count old events")
+    async def old_events(
+        self,
+        request: ManagementRequest,
+        retention: NamedDependency[EventRetention],
+        events_kept_days: FromQuery[int | None] = None,
+    ) -> OldEvents:
+        """Return what is deleted if events are kept for `events_kept_days`.
+
+        Without it, the project's own setting counts.
+        """
+        own = request.project.events_kept_days
+        days = own if events_kept_days is None else events_kept_days
+        kept = read_struct(EventsKept, {} if days is None else {"events_kept_days": days})
+        now = request.app.state.now()
+        return await retention.old_events(request.project.id, kept.events_kept_days, now)
 
     @delete("/{project_id:str}", status_code=202, summary="Delete a project", **FRESH)
     async def delete_project(
@@ -305,4 +328,5 @@ def project_body(project: Project, now: datetime) -> ProjectBody:
         week_start_day=project.week_start_day,
         path_cleaning_filters=[dict(entry) for entry in project.path_cleaning_filters],
         primary_dashboard=project.primary_dashboard,
+        events_kept_days=project.events_kept_days,
     )

@@ -120,6 +120,7 @@ class Project:
         path_cleaning_filters: Rules as they were sent, with `regex` (RE2) and `alias`, applied one
             after the other.
         primary_dashboard: The dashboard on the home page; it may have been deleted since.
+        events_kept_days: None for ever.
     """
 
     id: int
@@ -135,6 +136,7 @@ class Project:
     week_start_day: int = SUNDAY
     path_cleaning_filters: tuple[Mapping[str, Any], ...] = ()
     primary_dashboard: int | None = None
+    events_kept_days: int | None = None
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
         """Return the current token and the former ones that are valid."""

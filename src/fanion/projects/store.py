@@ -51,6 +51,7 @@ from fanion.projects.model import (
 _LOGGED = (
     *("name", "timezone", "api_token", "ingestion", "test_account_filters"),
     *("week_start_day", "path_cleaning_filters", "primary_dashboard"),
+    "events_kept_days",
 )
 _former = former_project_tokens.c
 # One row for each former token of a project; one row for a project without any.
@@ -67,6 +68,7 @@ _PROJECTS = select(
     projects.c.week_start_day,
     projects.c.path_cleaning_filters,
     projects.c.primary_dashboard,
+    projects.c.events_kept_days,
     _former.token.label("former_token"),
     _former.valid_until.label("former_valid_until"),
 ).select_from(projects.outerjoin(former_project_tokens, _former.project_id == projects.c.id))
@@ -165,8 +167,8 @@ class ProjectStore:
 
         Args:
             changes: New values of `name`, `timezone`, `test_account_filters`, `week_start_day`,
-                `path_cleaning_filters` and `primary_dashboard`; `ingestion` has only the settings
-                that change.
+                `path_cleaning_filters`, `primary_dashboard` and `events_kept_days`; `ingestion` has
+                only the settings that change.
             user_id: The user who makes the change; None for the operator.
 
         Raises:
@@ -317,6 +319,7 @@ def _logged_values(project: Project) -> dict[str, Any]:
         "week_start_day": project.week_start_day,
         "path_cleaning_filters": list(project.path_cleaning_filters),
         "primary_dashboard": project.primary_dashboard,
+        "events_kept_days": project.events_kept_days,
     }
 
 

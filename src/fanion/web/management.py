@@ -23,6 +23,7 @@ from fanion.projects.auth.keys_api import PersonalKeysApi
 from fanion.projects.cache import Projects
 from fanion.projects.deletion.service import ProjectDeletions
 from fanion.projects.request_api import ManagementRequest
+from fanion.projects.retention.service import EventRetention
 from fanion.rest.body_reader import Body
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.forwarded import BaseUrl, TrustedProxies
@@ -48,6 +49,7 @@ class Management:
         controllers: Those of the other domains; `fanion.rest` says how they are written.
         dependencies: Injected into handlers by name.
         deletions: Deletes projects; None in an application that answers no such request.
+        retention: Counts old events; None in an application that answers no such request.
         base_url: The address at which clients reach this server.
         upload_folder: Where large fields of forms are kept.
     """
@@ -59,6 +61,7 @@ class Management:
     controllers: Sequence[type[Controller]] = ()
     dependencies: Mapping[str, object] = field(default_factory=dict)
     deletions: ProjectDeletions | None = None
+    retention: EventRetention | None = None
     body_bytes_max: int = BODY_BYTES_MAX
     upload_bytes_max: int = UPLOAD_BYTES_MAX
     upload_folder: str | None = None
@@ -229,6 +232,7 @@ def provided(config: Management) -> Mapping[str, object]:
         "projects": config.projects,
         "authentication": config.authentication,
         "deletions": config.deletions,
+        "retention": config.retention,
         **config.dependencies,
     }
 

@@ -99,4 +99,4 @@ async def test_projects_whose_persons_were_deleted_are_not_compared(settings: Se
     finding = await stored_events(settings)
 
     assert finding.ok
-    assert finding.text.endswith("; projects not compared, since persons were deleted in them: 1")
+    assert finding.text.endswith("; projects not compared, since events were deleted in them: 1")

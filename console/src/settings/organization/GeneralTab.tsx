@@ -5,13 +5,12 @@ import { api, dataOf } from "@/lib/api";
 import { errorOf } from "@/lib/errors";
 import type { components } from "@/lib/schema";
 import { Button } from "@/ui/Button";
-import { FormDialog } from "@/ui/Dialog";
 import { TextField } from "@/ui/Field";
 import { Card } from "@/ui/Page";
-import { SelectField } from "@/ui/Select";
 import { ErrorNote, Loaded } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/settings";
+import { KeptDays } from "../KeptDays";
 import { useOwnLevel } from "./levels";
 
 type Organization = components["schemas"]["OrganizationSummary"];
@@ -33,7 +32,7 @@ export function GeneralTab() {
   );
 }
 
-function useOrganizationChange(onDone?: () => void) {
+function useOrganizationChange() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (body: Changes) =>
@@ -46,7 +45,6 @@ function useOrganizationChange(onDone?: () => void) {
     onSuccess: (changed) => {
       queries.setQueryData(organizationQuery.queryKey, changed);
       void queries.invalidateQueries({ queryKey: meQuery.queryKey });
-      onDone?.();
       toast({ text: words.saved });
     },
   });
@@ -87,47 +85,25 @@ function NameCard({ organization }: { organization: Organization }) {
   );
 }
 
-const FOREVER = "";
-const CHOICES: readonly number[] = [90, 365, 730, 1825];
-
-/** How long activity is kept. A shorter time deletes entries, so it must be confirmed. */
+/** How long activity is kept. */
 function RetentionCard({ organization }: { organization: Organization }) {
   const isAdmin = useOwnLevel() >= LEVELS.admin;
-  const kept = organization.activity_kept_days ?? null;
-  const [asked, setAsked] = useState<number | null>(null);
-  const save = useOrganizationChange(() => setAsked(null));
-  const choices = kept === null || CHOICES.includes(kept) ? CHOICES : [kept, ...CHOICES];
-  const choose = (value: string) => {
-    const days = value === FOREVER ? null : Number(value);
-    if (days === null || (kept !== null && days > kept)) save.mutate({ activity_kept_days: days });
-    else if (days !== kept) setAsked(days);
-  };
+  const save = useOrganizationChange();
   return (
     <Card title={T.activity} description={T.activityHint}>
-      <SelectField
+      <KeptDays
         label={T.kept}
-        disabled={!isAdmin || save.isPending}
-        value={kept === null ? FOREVER : String(kept)}
-        options={[
-          { value: FOREVER, label: T.forever },
-          ...choices.map((days) => ({ value: String(days), label: T.days(days) })),
-        ]}
-        onChange={choose}
-        error={asked === null ? errorOf(save.error, "activity_kept_days") : undefined}
+        kept={organization.activity_kept_days ?? null}
+        field="activity_kept_days"
+        disabled={!isAdmin}
+        save={save}
+        asking={{
+          title: T.shortenTitle,
+          submit: T.shorten,
+          about: (days) => T.shortenHint(words.kept.days(days)),
+        }}
+        onSave={(days, onSuccess) => save.mutate({ activity_kept_days: days }, { onSuccess })}
       />
-      <FormDialog
-        isOpen={asked !== null}
-        isDanger
-        onClose={() => setAsked(null)}
-        title={T.shortenTitle}
-        description={T.shortenHint(T.days(asked ?? 0))}
-        submit={T.shorten}
-        onSubmit={() => save.mutate({ activity_kept_days: asked })}
-        isBusy={save.isPending}
-        error={save.error}
-      >
-        {null}
-      </FormDialog>
     </Card>
   );
 }

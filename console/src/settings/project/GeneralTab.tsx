@@ -11,6 +11,7 @@ import { ErrorNote } from "@/ui/States";
 import { ZoneField } from "@/ui/ZoneField";
 import { formatDate } from "@/words/format";
 import { words } from "@/words/settings";
+import { EventsKept } from "./EventsKept";
 import { HomeCard } from "./HomeCard";
 
 const T = words.project;
@@ -76,6 +77,7 @@ export function GeneralTab({ project }: { project: Project }) {
         </form>
       </Card>
       <HomeCard project={project} />
+      <EventsKept project={project} />
       <Card>
         <Facts
           facts={[

@@ -18,6 +18,7 @@ from fanion.ingest.erasure_worker import ErasureWorker
 from fanion.ingest.ledger.comparison_worker import ComparisonWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.mirror_worker import MirrorWorker
+from fanion.ingest.old_events_worker import OldEventsWorker
 from fanion.ingest.pipeline.consumer import Consumer
 from fanion.ingest.pipeline.group_store import GroupStore
 from fanion.ingest.pipeline.group_worker import GroupMembership
@@ -54,6 +55,7 @@ class Ingestion:
     comparing: ComparisonWorker
     erasing: ErasureWorker
     project_deletion: ProjectDeletionWorker
+    old_events: OldEventsWorker
     squashing: SquashWorker
     cluster_tables: ClusterTablesWorker | None
     mirroring: MirrorWorker
@@ -77,6 +79,7 @@ class Ingestion:
             "mirror": self.mirroring.run,
             "erasures": self.erasing.run,
             "project_deletions": self.project_deletion.run,
+            "old_events": self.old_events.run,
             "squash": self.squashing.run,
             "ledger": self.ledger.run,
             "stored_events": self.comparing.run,
@@ -112,6 +115,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         comparing=ComparisonWorker(records, events, now, context.metrics.missing_events.set),
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
         project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
+        old_events=OldEventsWorker(records, events, now),
         squashing=SquashWorker(records, events),
         cluster_tables=ClusterTablesWorker(records, engine) if engine.cluster else None,
         mirroring=MirrorWorker(records, events),

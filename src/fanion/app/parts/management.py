@@ -103,6 +103,7 @@ from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.organizations.store import OrganizationStore
 from fanion.projects.problems_api import ProblemsApi
 from fanion.projects.problems_store import Backups
+from fanion.projects.retention.service import EventRetention
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
 from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
@@ -216,6 +217,7 @@ def _management_config(server: Server) -> Management:
             server.events.count_events,
             server.ingestion.project_deletion.wake,
         ),
+        retention=EventRetention(server.events.count_old, server.events.count_events),
         body_bytes_max=settings.body_bytes_max,
         upload_folder=str(settings.data),
         upload_bytes_max=settings.upload_bytes_max,

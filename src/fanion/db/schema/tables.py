@@ -96,6 +96,8 @@ projects = Table(
     Column("path_cleaning_filters", Json, nullable=True),
     # The id of the dashboard on the home page, which may be deleted; null if none was chosen.
     Column("primary_dashboard", ID, nullable=True),
+    # How many days events are kept; null for ever.
+    Column("events_kept_days", Integer, nullable=True),
     sqlite_autoincrement=True,
 )
 

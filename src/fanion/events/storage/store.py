@@ -57,6 +57,7 @@ from fanion.events.storage.marks import read_mark, require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.old_events import COUNT_OLD, bound, erase_old
 from fanion.events.storage.project_rows import COUNT, erase_project
 from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.reads import Reads
@@ -492,6 +493,25 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         await erase_project(self._jobs, project_id)
+
+    async def count_old(self, project_id: int, before: datetime) -> int:
+        """Count the events of a project from before a time, as `count_events` counts all.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        [(number,)] = await self._probes.run(read_rows, COUNT_OLD, bound(project_id, before))
+        return int(number)
+
+    async def erase_old(self, project_id: int, before: datetime) -> None:
+        """Delete the events of a project from before a time, and return when they are gone.
+
+        May be repeated.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        await erase_old(self._jobs, project_id, before)
 
     def session_rows(self, write_rows: WriteRows) -> SessionRows:
         """Return the maintenance of the rows of sessions.

@@ -23,7 +23,8 @@ class Counted:
 
     Attributes:
         stored: Number of events by project.
-        deleted: Projects in which persons were deleted since `start`, perhaps with their events.
+        deleted: Projects in which persons were deleted since `start`, perhaps with their events, or
+            events that were too old.
     """
 
     start: datetime
@@ -45,7 +46,8 @@ def counted_time(now: datetime) -> tuple[datetime, datetime]:
 def missing_events(counted: Counted, accepted: Mapping[int, int]) -> Mapping[int, int]:
     """Return how many events are missing by project.
 
-    Projects whose persons were deleted are left out, and numbers that repeated events explain.
+    Projects whose persons or old events were deleted are left out, and numbers that repeated events
+    explain.
 
     Args:
         accepted: Rows of the event store by project.
@@ -81,4 +83,4 @@ def complete_text(counted: Counted) -> str:
     text = f"has what the ledger counts since {counted.start.isoformat(timespec='minutes')}"
     if not left_out:
         return text
-    return f"{text}; projects not compared, since persons were deleted in them: {left_out}"
+    return f"{text}; projects not compared, since events were deleted in them: {left_out}"

@@ -3,13 +3,14 @@
 from collections import Counter
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 
 from fanion.db.engine import Records
 from fanion.db.schema.activity import activity_log
 from fanion.ingest.ledger.comparison import Counted, counted_time
 from fanion.ingest.ledger.model import STORED
 from fanion.ingest.ledger.store import Ledger
+from fanion.projects.retention.model import EXPIRED
 
 
 async def read_ledger(records: Records, now: datetime) -> Counted:
@@ -25,7 +26,11 @@ async def read_ledger(records: Records, now: datetime) -> Counted:
             stored[row.project_id] += row.items
     entry = activity_log.c
     deleted = select(entry.project_id).where(
-        entry.scope == "Person", entry.activity == "deleted", entry.created_at >= start
+        or_(
+            and_(entry.scope == "Person", entry.activity == "deleted"),
+            and_(entry.scope == "Project", entry.activity == EXPIRED),
+        ),
+        entry.created_at >= start,
     )
     return Counted(
         start, end, stored, {row.project_id for row in await records.fetch(deleted.distinct())}

@@ -1,0 +1,1 @@
+"""How long a project keeps its events."""
