@@ -55,8 +55,10 @@ NAMES_OF_EVENTS = """
              UNION ALL
                   SELECT {name} AS text
                     FROM (SELECT {cleaned} AS cleaned
-                            FROM events
-                           WHERE {where})
+                            FROM (SELECT {own} AS own
+                                    FROM events
+                                   WHERE {where}
+                                GROUP BY own))
                 GROUP BY text"""
 
 # A path ends where GAP_US or more lie between two events. Of equal names in a row the last stays.
@@ -86,22 +88,28 @@ STEPS = """
                     arrayShiftLeft(arrayDifference(steps.1), 1) AS waited
 """
 
-# Edges have the hashes of names, which take a third of the time, and their order by name.
+# Edges have the hashes of names, which take a third of the time. Only those that have as many paths
+# as one that is shown are ordered by name: of 87,000 edges this saves 170 ms.
 EDGES = """
-  SELECT step, source, target, is_last, paths, mean_ms,
-         is_last = 0 {weights} AS is_wanted,
-         row_number() OVER (ORDER BY is_wanted DESC, paths DESC, concat(toString(step), '_'),
-                                     transform(source, names.1, names.3, 0),
-                                     transform(target, names.1, names.3, 0)) AS place
-    FROM (SELECT step, source, target, is_last, count() AS paths, avg(waited) / 1000 AS mean_ms,
-                 {names} AS names
-            FROM ({steps})
-        GROUP BY step, source, target, is_last)
+  SELECT step, source, target, is_last, paths, mean_ms, is_wanted,
+         row_number() OVER (
+           ORDER BY is_large DESC, if(is_large, paths, 0) DESC,
+                    if(is_large, concat(toString(step), '_'), ''),
+                    if(is_large, transform(source, all_names.1, all_names.3, 0), 0),
+                    if(is_large, transform(target, all_names.1, all_names.3, 0), 0)) AS place
+    FROM (SELECT step, source, target, is_last, paths, mean_ms, is_last = 0 {weights} AS is_wanted,
+                 is_wanted AND rank() OVER (ORDER BY is_wanted DESC, paths DESC) <= {edges}
+                   AS is_large
+            FROM (SELECT step, source, target, is_last, count() AS paths,
+                         avg(waited) / 1000 AS mean_ms
+                    FROM ({steps})
+                GROUP BY step, source, target, is_last))
 """
 
 # The largest edges, and all steps that they join, with the paths that reached and ended there.
 NODES = """
-  SELECT node.1 AS number, node.2 AS hash, transform(hash, {names}.1, {names}.2, '') AS name,
+  WITH {names} AS all_names
+  SELECT node.1 AS number, node.2 AS hash, transform(hash, all_names.1, all_names.2, '') AS name,
          sumIf(paths, node.3 = 'out') AS reached,
          sumIf(paths, node.3 = 'out' AND is_last) AS ended,
          groupArrayIf((source, paths, mean_ms), node.3 = 'in' AND is_wanted AND place <= {edges})
@@ -170,8 +178,8 @@ def paths_statement(paths_range: PathsRange) -> Statement:
         if bound is not None
     )
     names, steps = _names(compiler, paths_range), _steps(compiler, paths_range)
-    counted = EDGES.format(weights=weights, names=names, steps=steps)
     edges = compiler.bindings.add(query.edge_limit, "UInt64")
+    counted = EDGES.format(weights=weights, steps=steps, edges=edges)
     return compiler.statement(NODES.format(edges=edges, counted=counted, names=names))
 
 
@@ -229,13 +237,16 @@ def _names(compiler: Compiler, paths_range: PathsRange) -> str:
     bind, span = compiler.bindings, paths_range.span
     within = f"timestamp >= {bind.time(span.start)} AND timestamp < {bind.time(span.end)}"
     conditions = (f"{_PAGE} AND {check}", _SCREEN, f"NOT ({_PAGE} OR {_SCREEN})")
+    owns = (page, compiler.text("$screen_name"), "event")
+    texts = (_without_slash("own"), "own", "own")
     parts = (
         NAMES_OF_EVENTS.format(
             name=f"CAST({_grouped(compiler, paths_range.query.groupings, 'cleaned')} AS String)",
             cleaned=_cleaned(compiler, paths_range, text),
+            own=own,
             where=f"{compiler.project} AND {within} AND {condition}",
         )
-        for text, condition in zip(_texts(compiler, page), conditions, strict=True)
+        for own, text, condition in zip(owns, texts, conditions, strict=True)
     )
     number, between = _number(compiler, "text"), compiler.bindings.text(BETWEEN)
     return NAMES.format(number=number, between=between, names="".join(parts))
@@ -275,8 +286,11 @@ def _where(compiler: Compiler, paths_range: PathsRange) -> str:
 
 def _texts(compiler: Compiler, page: str) -> tuple[str, str, str]:
     """Return SQL for what names a page, a screen, and any other event."""
-    without_slash = f"replaceRegexpOne({page}, '(.)/$', '\\\\1')"
-    return without_slash, compiler.text("$screen_name"), "event"
+    return _without_slash(page), compiler.text("$screen_name"), "event"
+
+
+def _without_slash(page: str) -> str:
+    return f"replaceRegexpOne({page}, '(.)/$', '\\\\1')"
 
 
 def _cleaned(compiler: Compiler, paths_range: PathsRange, name: str) -> str:
