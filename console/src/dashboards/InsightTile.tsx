@@ -1,7 +1,16 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { ArrowUpRight, EllipsisVertical, LoaderCircle, RefreshCw, Trash2 } from "lucide-react";
-import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import {
+  type ReactNode,
+  type RefObject,
+  useDeferredValue,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { useProjectId } from "@/app/session";
 import {
   ActorsDrawer,
@@ -54,6 +63,7 @@ export function InsightTile(props: InsightTileProps) {
   const queries = useQueryClient();
   const box = useRef<HTMLElement>(null);
   const isWanted = useWanted(box);
+  const isDrawn = useDrawn(box);
   const stored = useQuery(storedQuery(queries, tile.insight));
   const name = nameOfInsight(tile.insight);
   const { question = null } = stored.data ?? {};
@@ -86,7 +96,14 @@ export function InsightTile(props: InsightTileProps) {
           </div>
         </>
       ) : (
-        <Asked {...props} name={name} question={question} scope={scope} isWanted={isWanted} />
+        <Asked
+          {...props}
+          name={name}
+          question={question}
+          scope={scope}
+          isWanted={isWanted}
+          isDrawn={isDrawn}
+        />
       )}
     </article>
   );
@@ -112,11 +129,24 @@ function useWanted(box: RefObject<HTMLElement | null>): boolean {
   return isWanted;
 }
 
+/** Return whether the result may be drawn: at once where the tile is visible, then everywhere. Of twelve
+ * tiles a screen shows four, which would wait for all others. */
+function useDrawn(box: RefObject<HTMLElement | null>): boolean {
+  const [isVisible, setVisible] = useState(false);
+  const isLater = useDeferredValue(true, false);
+  useLayoutEffect(() => {
+    const { top, bottom } = box.current?.getBoundingClientRect() ?? { top: 0, bottom: 0 };
+    setVisible(top < window.innerHeight && bottom > 0);
+  }, [box]);
+  return isVisible || isLater;
+}
+
 interface AskedProps extends InsightTileProps {
   name: string;
   question: Question;
   scope: Scope;
   isWanted: boolean;
+  isDrawn: boolean;
 }
 
 function Asked(props: AskedProps) {
@@ -161,7 +191,7 @@ function Asked(props: AskedProps) {
         {answering.error !== null && shown === undefined && (
           <Failed error={answering.error} onRetry={answering.retry} />
         )}
-        {shown !== undefined && kind.data !== undefined && (
+        {shown !== undefined && kind.data !== undefined && props.isDrawn && (
           <TileResult
             kind={kind.data}
             question={question}
