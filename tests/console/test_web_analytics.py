@@ -472,6 +472,28 @@ def test_a_panel_asks_when_it_is_seen_and_stops_when_it_is_left(
     assert '"Browser"' in asked[-1]
 
 
+def test_panels_just_out_of_view_ask_when_those_in_view_have_their_answers(
+    console: Console, site: Project
+) -> None:
+    page, asked, held = console.page, list[str](), list[Route]()
+
+    def hold_channels(route: Route) -> None:
+        asked.append(route.request.post_data or "")
+        if '"InitialChannelType"' in asked[-1]:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route(QUERY, hold_channels)
+    page.goto(console.origin + site.at("web"))
+    expect(page.get_by_role("table", name="Pages")).to_be_visible()
+    assert '"Browser"' not in "".join(asked)
+
+    [channels] = held
+    with page.expect_request(lambda request: '"Browser"' in (request.post_data or "")):
+        channels.continue_()
+
+
 def refresh_of(route: Route) -> object:
     return json.loads(route.request.post_data or "{}").get("refresh")
 

@@ -23,9 +23,9 @@ import { useInSight } from "./useInSight";
 import type { View } from "./view";
 
 /** The goals, with how many visitors reached each. */
-export function Goals({ view }: { view: View }) {
+export function Goals({ view, isReady }: { view: View; isReady: boolean }) {
   const projectId = useProjectId();
-  const [box, isSeen] = useInSight<HTMLElement>();
+  const [box, isSeen] = useInSight<HTMLElement>(isReady);
   const { goals } = view;
   const question = goalsOf(view.common, goals);
   const table = useQuery({

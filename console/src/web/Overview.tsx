@@ -1,5 +1,7 @@
-import { usePrefetchQuery, useQuery } from "@tanstack/react-query";
+import { usePrefetchQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useProjectId } from "@/app/session";
+import { LazyPlot } from "@/charts/LazyPlot";
 import { classes } from "@/ui/classes";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/web";
@@ -16,6 +18,8 @@ export function Overview({ view }: { view: View }) {
   const overview = useQuery(webQuery(useProjectId(), overviewOf(view.common)));
   // Ask for the chart together with the figures, not after them.
   usePrefetchQuery(useChartQuestion(view, view.search.figure ?? "visitors").query);
+  const queries = useQueryClient();
+  useEffect(() => void LazyPlot.load(queries), [queries]);
   if (overview.data === undefined) {
     return (
       <section aria-label={words.overview} className={classes(BOX, LOADING)}>

@@ -24,9 +24,16 @@ type TabId = Exclude<Breakdown, Campaign> | "campaigns";
 
 export const ROWS = 10;
 
+interface PanelProps {
+  name: PanelName;
+  view: View;
+  /** Whether the figures above are known. */
+  isReady: boolean;
+}
+
 /** The tables on one subject, one per tab. */
-export function Panel({ name, view }: { name: PanelName; view: View }) {
-  const [box, isSeen] = useInSight<HTMLElement>();
+export function Panel({ name, view, isReady }: PanelProps) {
+  const [box, isSeen] = useInSight<HTMLElement>(isReady);
   const [first = "Page"] = breakdownsOf(name);
   const shown = view.search[name] ?? first;
   const tabs: readonly TabId[] = PANELS[name];

@@ -65,6 +65,7 @@ function Visitors() {
   const projectId = useProjectId();
   const view = useView(project);
   const overview = useQuery(webQuery(projectId, overviewOf(view.common)));
+  const isReady = overview.data !== undefined;
   const unknown = overview.data?.unknownEvents ?? [];
   const client = useQueryClient();
   if (VIEWS.every((event) => unknown.includes(event))) return <NoViews />;
@@ -98,10 +99,10 @@ function Visitors() {
       <Overview view={view} />
       <div className="grid gap-4 lg:grid-cols-2">
         {ORDER.map((name) => (
-          <Panel key={name} name={name} view={view} />
+          <Panel key={name} name={name} view={view} isReady={isReady} />
         ))}
       </div>
-      <Goals view={view} />
+      <Goals view={view} isReady={isReady} />
       {search.all !== undefined && (
         <Drawer title={words.titles[search.all]} onClose={() => change({ all: undefined })}>
           <AllRows key={search.all} by={search.all} view={view} />

@@ -1,12 +1,20 @@
+import { useIsFetching } from "@tanstack/react-query";
 import { type RefObject, useEffect, useRef, useState } from "react";
 
-// A panel is fetched shortly before it scrolls into view.
+// A panel is fetched shortly before it scrolls into view, but while others are being fetched only if
+// more of it is in view than its heading.
 const AHEAD = "200px";
+const IN_VIEW = "0px 0px -80px";
+const ASKED: readonly unknown[] = ["web", "trend"];
 
-/** Whether an element has ever been in view, or nearly so. */
-export function useInSight<T extends Element>(): [RefObject<T | null>, boolean] {
+/** Whether an element has ever been in view, or nearly so once nothing in view is being fetched.
+ *
+ * isReady: whether the first answer is known */
+export function useInSight<T extends Element>(isReady: boolean): [RefObject<T | null>, boolean] {
   const element = useRef<T>(null);
   const [isSeen, setSeen] = useState(false);
+  const fetching = useIsFetching({ predicate: ({ queryKey }) => ASKED.includes(queryKey[0]) });
+  const margin = isReady && fetching === 0 ? AHEAD : IN_VIEW;
   useEffect(() => {
     const { current } = element;
     if (isSeen || current === null) return;
@@ -14,10 +22,10 @@ export function useInSight<T extends Element>(): [RefObject<T | null>, boolean] 
       (entries) => {
         if (entries.some((entry) => entry.isIntersecting)) setSeen(true);
       },
-      { rootMargin: AHEAD },
+      { rootMargin: margin },
     );
     observer.observe(current);
     return () => observer.disconnect();
-  }, [isSeen]);
+  }, [isSeen, margin]);
   return [element, isSeen];
 }
