@@ -46,7 +46,7 @@ LOOK_S: Final = 1.0
 
 @dataclass(frozen=True)
 class Measured:
-    """What a log takes, in microseconds of a core by role.
+    """The costs of a log, in microseconds of a core by role.
 
     Attributes:
         rate: Single captures a second.
@@ -62,7 +62,7 @@ class Measured:
 
     @property
     def event_us(self) -> float:
-        """What an event takes from its capture, among others, to the event store."""
+        """Return the cost of an event from its capture, among others, to the event store."""
         return sum(self.request.values()) / EVENTS_OF_REQUEST + sum(self.ingested.values())
 
 
