@@ -235,9 +235,11 @@ async def test_only_rows_of_the_project_are_seen(asker: Asker, text: str) -> Non
             "50 SELECTs",
         ),
         ("select " + "=".join(["1"] * 40), ""),
+        ("select " + "(" * 40 + "1" + " between 1 and 2)" * 40, "written out"),
+        ("select " + "case " * 40 + "1" + " when 1 then 1 when 2 then 2 end" * 40, "written out"),
         (f"select {', '.join(f'properties.x{n}' for n in range(101))} from events", "properties."),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 async def test_a_text_that_is_deep_or_long_ends_soon(asker: Asker, text: str, says: str) -> None:
     try:

@@ -54,6 +54,13 @@ class Selects(Protocol):
 
     def subquery(self, node: exp.Expr) -> str: ...
 
+    def count_part(self, node: exp.Expr) -> None:
+        """Count an expression that is written.
+
+        Raises:
+            Refused: The statement has too many.
+        """
+
 
 @dataclass(slots=True)
 class Inputs:
@@ -157,6 +164,7 @@ class Expressions:
             raise Refused(
                 f"{what} is not supported here.", None if node is None else place_of(node)
             )
+        self._selects.count_part(node)
         try:
             return rule(self, node)
         except RecursionError:

@@ -27,6 +27,9 @@ from fanion.insights.hogql.sources_sql import (
 # A table of WITH counts each time it is used.
 SELECTS_MAX: Final = 50
 STATEMENT_CHARS_MAX: Final = 400_000
+# What BETWEEN compares is written twice, and that of CASE for each WHEN: nested ones multiply.
+PARTS_MAX: Final = 50_000
+_TOO_LONG: Final = "The query is too long once its columns are written out."
 _NAME_CHARS_MAX: Final = 200
 
 _TABLES: Final[Mapping[str, Callable[[Tables], Source]]] = {
@@ -116,6 +119,7 @@ class Statements:
     filters: str = "1"
     _with: Mapping[str, "tuple[exp.Expr, Mapping[str, Any]]"] = field(default_factory=dict)
     _selects: int = 0
+    _parts: int = 0
 
     def query(self, node: exp.Expr) -> Written:
         """Write the whole query.
@@ -128,8 +132,13 @@ class Statements:
         except RecursionError:
             raise TooDeep from None
         if len(written.text) > STATEMENT_CHARS_MAX:
-            raise Refused("The query is too long once its columns are written out.")
+            raise Refused(_TOO_LONG)
         return written
+
+    def count_part(self, node: exp.Expr) -> None:
+        self._parts += 1
+        if self._parts > PARTS_MAX:
+            raise Refused(_TOO_LONG, place_of(node))
 
     def subquery(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Subquery):
