@@ -62,9 +62,11 @@ def shell(served: Served, tmp_path: Path) -> Shell:
 @long
 def test_questions_are_answered(shell: Shell) -> None:
     legacy, query = commands_of("docs/analysis.md")
+    [sql] = commands_of("docs/sql.md")
 
     assert "result" in json.loads(shell.run(legacy))
     assert "results" in json.loads(shell.run(query))
+    assert len(json.loads(shell.run(sql))["columns"]) == 2
 
 
 @long
