@@ -133,6 +133,12 @@ async def test_lanes_are_read_and_trimmed_apart(log: AcceptLog) -> None:
     assert (await log.backlog(positions_everywhere(log, 0), historical=True)).envelopes == 4
 
 
+def is_empty(backlog: Backlog) -> bool:
+    """Return whether nothing waits, in no partition of a log that tells what waits in each."""
+    waits = [partition.envelopes for partition in backlog.partitions]
+    return (backlog.envelopes, backlog.bytes, backlog.oldest, sum(waits)) == (0, 0, None, 0)
+
+
 async def test_the_backlog_counts_what_is_not_ingested(log: AcceptLog) -> None:
     moments = [NOW + timedelta(seconds=n) for n in range(10)]
     appended = [
@@ -151,7 +157,7 @@ async def test_the_backlog_counts_what_is_not_ingested(log: AcceptLog) -> None:
     assert 0 < rest.bytes < whole.bytes
     assert await log.backlog(positions_everywhere(log, appended[1])) == rest
     assert (await log.backlog(positions_everywhere(log, appended[7]))).envelopes == 2
-    assert await log.backlog(positions_everywhere(log, appended[-1])) == Backlog(0, 0, None)
+    assert is_empty(await log.backlog(positions_everywhere(log, appended[-1])))
 
 
 async def test_the_backlog_is_the_same_after_a_restart(place: str) -> None:
@@ -166,7 +172,7 @@ async def test_the_backlog_is_the_same_after_a_restart(place: str) -> None:
     await log.close()
 
     assert before == after
-    assert empty == Backlog(0, 0, None)
+    assert is_empty(empty)
 
 
 @only_trimmed
@@ -180,7 +186,7 @@ async def test_what_is_trimmed_after_a_restart_is_not_counted(place: str) -> Non
     empty = await log.backlog(positions_everywhere(log, 0))
     await log.close()
 
-    assert empty == Backlog(0, 0, None)
+    assert is_empty(empty)
 
 
 @only_trimmed

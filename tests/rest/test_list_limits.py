@@ -17,9 +17,10 @@ from tests.support.published_paths import fill_path
 pytestmark = pytest.mark.every_engine
 
 HUGE = 1_000_000_000
-# These lists continue from a time, so they have no previous page.
-BY_TIME = {
+# These lists have no previous page: two continue from a time, one names its first page.
+WITHOUT_PREVIOUS = {
     "/api/projects/{project_id}/events/",
+    "/api/projects/{project_id}/experiments/{id}/people/",
     "/api/projects/{project_id}/persons/{id}/timeline/",
 }
 
@@ -38,6 +39,9 @@ async def things(tenant: Tenant) -> dict[str, object]:
         role = await api.post("/api/organizations/@current/roles/", json={"name": "Editors"})
     assert role.status_code == 201, role.text
     insight_id = await made("/insights/", name="a")
+    experiment_id = await made("/experiments/", name="a", feature_flag_key="b")
+    launched = await tenant.api.post(f"/experiments/{experiment_id}/launch/")
+    assert launched.status_code == 200, launched.text
     alert = {"insight": insight_id, "condition": "above", "threshold": 1}
     return {
         "project_id": tenant.project_id,
@@ -47,7 +51,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "insights": insight_id,
         "alerts": await made("/alerts/", name="a", **alert),
         "dashboards": await made("/dashboards/", name="a"),
-        "experiments": await made("/experiments/", name="a", feature_flag_key="b"),
+        "experiments": experiment_id,
         "webhooks": await made("/webhooks/", url="https://example.com/"),
         "persons": (await tenant.person("ann"))["uuid"],
         "roles": role.json()["id"],
@@ -67,10 +71,13 @@ async def test_every_list_serves_a_huge_limit_as_its_own(
             of_groups = {"group_type_index": 0} if "/groups/" in path else {}
             by_number = path.endswith(("/activity/", "/activity_log/"))
             paging = {"page": 2} if by_number else {"offset": 1}
-            query = limit_query | of_groups | ({} if path in BY_TIME else paging)
+            of_people = {"variant": "control"} if path.endswith("/people/") else {}
+            query = (
+                limit_query | of_groups | of_people | ({} if path in WITHOUT_PREVIOUS else paging)
+            )
             answer = await api.get(fill_path(path, things), params=query)
             assert answer.status_code == 200, (path, answer.text)
-            if path not in BY_TIME:
+            if path not in WITHOUT_PREVIOUS:
                 [served[path]] = limits(answer.json()["previous"])
 
     assert len(served) > 25

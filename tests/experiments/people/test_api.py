@@ -236,6 +236,7 @@ async def test_a_cohort_of_a_deleted_experiment_says_why_it_is_empty(
 
 
 REFUSED: tuple[tuple[Json, tuple[int, Json]], ...] = (
+    ({}, invalid("This field is required.", "variant", "required")),
     (
         {"variant": "tset"},
         invalid('"tset" is not a valid choice. Did you mean "test"?', "variant", "invalid_choice"),

@@ -16,6 +16,7 @@ from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.model import MembersImport
 from fanion.cohorts.schemas import CohortBody, cohort_body
 from fanion.cohorts.service import CohortService
+from fanion.errors import Invalid
 from fanion.experiments.people.behind import PHASES_MAX, STEPS_MAX, Behind
 from fanion.experiments.people.service import ExperimentPeople
 from fanion.insights.actors.listing_api import (
@@ -52,7 +53,7 @@ class ExperimentPeopleApi(Controller):
         request: ManagementRequest,
         experiment_id: FromPath[ObjectId],
         experiment_people: NamedDependency[ExperimentPeople],
-        variant: FromQuery[str],
+        variant: FromQuery[str | None] = None,
         metric: FromQuery[str | None] = None,
         converted: FromQuery[bool | None] = None,
         step: Annotated[int | None, QueryParameter(ge=1, le=STEPS_MAX)] = None,
@@ -70,6 +71,8 @@ class ExperimentPeopleApi(Controller):
         whose value is other than 0 (`true`) or 0 (`false`), and `step` those who reached a step
         of a funnel. `search` and `format` are as for insights.
         """
+        if variant is None:
+            raise Invalid("This field is required.", code="required", attr="variant")
         behind = Behind(variant=variant, metric=metric, converted=converted, step=step, phase=phase)
         query = await experiment_people.query(request.project, experiment_id, behind)
         listing = ActorsListing(
