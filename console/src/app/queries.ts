@@ -2,8 +2,10 @@ import {
   type InvalidateOptions,
   type InvalidateQueryFilters,
   QueryClient,
+  type QueryFilters,
   type QueryKey,
 } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
 import { ApiError } from "@/lib/errors";
 
 const RETRIES_MAX = 2;
@@ -47,3 +49,9 @@ export const queryClient = new ReadingAnew({
     mutations: { retry: false, networkMode: "always" },
   },
 });
+
+const subscribe = (listener: () => void) => queryClient.getQueryCache().subscribe(listener);
+
+/** Whether any of these queries is being fetched. */
+export const useIsFetching = (filters: QueryFilters): boolean =>
+  useSyncExternalStore(subscribe, () => queryClient.isFetching(filters) > 0);

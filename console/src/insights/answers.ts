@@ -1,11 +1,6 @@
-import {
-  keepPreviousData,
-  queryOptions,
-  useIsFetching,
-  useQuery,
-  useQueryClient,
-} from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { useIsFetching } from "@/app/queries";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
@@ -64,7 +59,7 @@ const answerKey = (projectId: string, query: Query | null) => [
 
 /** Whether an answer of the project is on its way. */
 export function useIsAsking(projectId: string): boolean {
-  return useIsFetching({ queryKey: answersKey(projectId) }) > 0;
+  return useIsFetching({ queryKey: answersKey(projectId) });
 }
 
 const STALE_MS = 30_000;

@@ -2,9 +2,8 @@ import { ChartLine } from "lucide-react";
 import { api, dataOf } from "@/lib/api";
 import type { Command, CommandSource } from "@/lib/commands";
 import { words as builderWords } from "@/words/insightsBuilder";
-import { words } from "@/words/insightsSaved";
+import { nameOfInsight, words } from "@/words/insightsSaved";
 import { KINDS } from "./kinds";
-import { nameOfInsight } from "./saved/names";
 
 const FOUND_MAX = 8;
 

@@ -1,3 +1,4 @@
+export { authorOf, nameOfInsight } from "@/words/insightsSaved";
 export { ActorsDrawer } from "./ActorsDrawer";
 export { AskIconLink, AskLink } from "./AskLink";
 export { type ActorsSource, actorsOf, pageOf, pageParameters } from "./actors";
@@ -22,7 +23,6 @@ export {
   isGenerated,
 } from "./saved/dashboardList";
 export { EditDetails, type KnownDetails } from "./saved/EditDetails";
-export { authorOf, nameOfInsight } from "./saved/names";
 export { type Insight, insightsQuery, useInsightChange } from "./saved/queries";
 export { SavedItemPage } from "./saved/SavedItemPage";
 export { loadLines, loadStored, storedQuery } from "./saved/stored";

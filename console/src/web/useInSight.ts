@@ -1,5 +1,5 @@
-import { useIsFetching } from "@tanstack/react-query";
 import { type RefObject, useEffect, useRef, useState } from "react";
+import { useIsFetching } from "@/app/queries";
 
 // A panel is fetched shortly before it scrolls into view, but while others are being fetched only if
 // more of it is in view than its heading.
@@ -13,8 +13,8 @@ const ASKED: readonly unknown[] = ["web", "trend"];
 export function useInSight<T extends Element>(isReady: boolean): [RefObject<T | null>, boolean] {
   const element = useRef<T>(null);
   const [isSeen, setSeen] = useState(false);
-  const fetching = useIsFetching({ predicate: ({ queryKey }) => ASKED.includes(queryKey[0]) });
-  const margin = isReady && fetching === 0 ? AHEAD : IN_VIEW;
+  const isFetching = useIsFetching({ predicate: ({ queryKey }) => ASKED.includes(queryKey[0]) });
+  const margin = isReady && !isFetching ? AHEAD : IN_VIEW;
   useEffect(() => {
     const { current } = element;
     if (isSeen || current === null) return;

@@ -84,3 +84,13 @@ export const words = {
   dashboards: (count: number) => (count === 0 ? "" : counted(count, "dashboard", "dashboards")),
   command: { group: "Insights" },
 } as const;
+
+/** Return an insight's own name, or the one that follows from its question. */
+export const nameOfInsight = (insight: { name?: string | null; derived_name?: string | null }) =>
+  insight.name || insight.derived_name || words.untitled;
+
+interface Created {
+  created_by?: { first_name: string; email: string } | null;
+}
+
+export const authorOf = ({ created_by: by }: Created): string => by?.first_name || by?.email || "";

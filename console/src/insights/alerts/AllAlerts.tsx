@@ -3,7 +3,6 @@ import { getRouteApi } from "@tanstack/react-router";
 import { BellRing } from "lucide-react";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
-import { nameOfInsight } from "@/insights/saved/names";
 import { type Insight, insightsQuery } from "@/insights/saved/queries";
 import { ALERT_STATES, type InsightsSearch } from "@/insights/saved/search";
 import { SearchInput } from "@/ui/Field";
@@ -12,6 +11,7 @@ import { Select } from "@/ui/Select";
 import { Empty, Loaded } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/alerts";
+import { nameOfInsight } from "@/words/insightsSaved";
 import { COLUMNS, stateOf } from "./columns";
 import { type Alert, alertsQuery, hrefOfAlert } from "./queries";
 

@@ -4,10 +4,9 @@ import { useCanEdit, useProjectId } from "@/app/session";
 import { RestoreButton } from "@/ui/RestoreButton";
 import { Loaded } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
-import { words } from "@/words/insightsSaved";
+import { nameOfInsight, words } from "@/words/insightsSaved";
 import { words as common } from "@/words/ui";
 import { columnsOf } from "./columns";
-import { nameOfInsight } from "./names";
 import { type Insight, insightsQuery, useInsightChange } from "./queries";
 
 /** Deleted insights, each with a button to restore it. */

@@ -5,10 +5,9 @@ import { useCanEdit, useProjectId } from "@/app/session";
 import { Button, IconButton } from "@/ui/Button";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { doAndSay, toast, toastError } from "@/ui/Toast";
-import { words } from "@/words/insightsSaved";
+import { nameOfInsight, words } from "@/words/insightsSaved";
 import { AddToDashboard } from "./AddToDashboard";
 import { EditDetails, type KnownDetails } from "./EditDetails";
-import { nameOfInsight } from "./names";
 import {
   type Insight,
   type InsightChanges,

@@ -3,8 +3,7 @@ import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { words as builderWords } from "@/words/insightsBuilder";
-import { words } from "@/words/insightsSaved";
-import { authorOf, nameOfInsight } from "./names";
+import { authorOf, nameOfInsight, words } from "@/words/insightsSaved";
 import type { Insight } from "./queries";
 import { kindOfStored } from "./stored";
 
