@@ -46,13 +46,13 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 
 # `make test`, with three times as many examples of some random tests (tests/support/examples.py),
 # then the rest: a few minutes of it with both cores for servers of a cluster. Two processes left a
-# tenth of two cores idle. Of the long ones many wait, for a browser or for a server that was killed,
-# and three of them left a fourth: four processes.
+# tenth of two cores idle, and many of the long ones wait, for a browser or for a server that was
+# killed: three processes. With four the load was 20, and two changes of a test met its time limit.
 test-all: EXAMPLES := --hypothesis-profile=many
 test-all: PROCESSES := 3
 test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go)) \
   $(addprefix $(COMPILED)/,$(addsuffix /.installed,java rust))
-	$(PYTEST) -n 4 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
+	$(PYTEST) -n 3 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS:tests=tests/cluster) $(OR_NONE)
 
 # The console alone, in Chromium. Three processes, since each waits for its browser now and then.
