@@ -6,6 +6,7 @@ events of many merges at a time, in the background, so that queries carry fewer 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -92,12 +93,27 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
         await lanes.run(_delete_persons, parameters)
     if not erasure.with_events:
         return await wait_until_done(lanes)
+    sends = [partial(_delete_events, parameters=parameters) for parameters in every]
+    return await delete_until_gone(lanes, sends, "events of a person")
+
+
+async def delete_until_gone(
+    lanes: Lanes, sends: Sequence[Callable[[Client], bool]], what: str
+) -> None:
+    """Delete events until no part has any of them, and the rows of their sessions.
+
+    Args:
+        sends: Each begins to delete some, and returns whether there were any on any replica.
+
+    Raises:
+        EventStoreUnavailable: The event store failed, or they are still there.
+    """
     for _ in range(ATTEMPTS_MAX):
-        left = [await lanes.run(_delete_events, parameters) for parameters in every]
+        left = [await lanes.run(send) for send in sends]
         await wait_until_done(lanes)
         if not any(left):
             return await lanes.run(_send_mutation, EMPTY, {})
-    raise EventStoreUnavailable("events of a person are still there after they were deleted")
+    raise EventStoreUnavailable(f"{what} are still there after they were deleted")
 
 
 async def wait_until_done(lanes: Lanes) -> None:

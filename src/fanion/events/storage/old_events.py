@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.client import Lanes
 from fanion.events.storage.event_tables import EventTable, event_tables
-from fanion.events.storage.mutations import ATTEMPTS_MAX, LOOK_SECONDS_MAX, wait_until_done
+from fanion.events.storage.mutations import LOOK_SECONDS_MAX, delete_until_gone
 from fanion.events.storage.native_format import micros
-from fanion.events.storage.session_rows_sql import EMPTY
 
 _OLD: Final = """project_id = {project_id:UInt64}
               AND timestamp < fromUnixTimestamp64Micro({before:Int64})"""
@@ -45,13 +44,8 @@ async def erase_old(lanes: Lanes, project_id: int, before: datetime) -> None:
     Raises:
         EventStoreUnavailable: The event store failed.
     """
-    parameters = bound(project_id, before)
-    for _ in range(ATTEMPTS_MAX):
-        is_any_left = await lanes.run(_send_deletes, parameters)
-        await wait_until_done(lanes)
-        if not is_any_left:
-            return await lanes.run(_empty_session_rows)
-    raise EventStoreUnavailable("old events are still there after they were deleted")
+    send = partial(_send_deletes, parameters=bound(project_id, before))
+    await delete_until_gone(lanes, [send], "old events")
 
 
 def _send_deletes(client: Client, parameters: Mapping[str, Any]) -> bool:
@@ -70,8 +64,3 @@ def _partitions(client: Client, table: EventTable, parameters: Mapping[str, Any]
     statement = _PARTITIONS.replace("{rows}", table.on_every_replica)
     settings = {"max_execution_time": LOOK_SECONDS_MAX}
     return [name for (name,) in client.query(statement, dict(parameters), settings).result_rows]
-
-
-def _empty_session_rows(client: Client) -> None:
-    """Let the rows of sessions be calculated again from the events that are left."""
-    client.command(EMPTY)

@@ -1,15 +1,14 @@
 """The rows of one project in the event store: their number, and their deletion."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.client import Lanes
 from fanion.events.storage.event_tables import EventTable, event_tables, whole_table
-from fanion.events.storage.mutations import ATTEMPTS_MAX, wait_until_done
-from fanion.events.storage.session_rows_sql import EMPTY
+from fanion.events.storage.mutations import delete_until_gone
 
 # Copies of an event that are not merged yet count: the uuids of all events of a project would take
 # too much memory.
@@ -38,13 +37,9 @@ async def erase_project(lanes: Lanes, project_id: int) -> None:
     Raises:
         EventStoreUnavailable: The event store failed.
     """
-    if not await lanes.run(_send_deletes, project_id):
-        return None
-    for _ in range(ATTEMPTS_MAX):
-        await wait_until_done(lanes)
-        if not await lanes.run(_send_deletes, project_id):
-            return await lanes.run(_empty_session_rows)
-    raise EventStoreUnavailable("rows of a project are still there after they were deleted")
+    send = partial(_send_deletes, project_id=project_id)
+    if await lanes.run(send):
+        await delete_until_gone(lanes, [send], "rows of a project")
 
 
 def _send_deletes(client: Client, project_id: int) -> bool:
@@ -67,7 +62,3 @@ def _tables(client: Client) -> Sequence[EventTable]:
     """Return the tables with rows of projects."""
     tables = event_tables(client)
     return [*tables, *(whole_table(client, name, tables) for name in OTHER_TABLES)]
-
-
-def _empty_session_rows(client: Client) -> None:
-    client.command(EMPTY)
