@@ -80,9 +80,8 @@ class ExperimentPeople:
             if project is None:
                 raise NotFound
             query = await self.query(project, pending.experiment_id, pending.behind)
-            batches = self.actors.find_batches(project, query, pending.now, MEMBERS_MAX)
-            async for some in batches:
-                yield [who for who, _ in some if isinstance(who, UUID)]
+            async for some in self.actors.find_uuids(project, query, pending.now, MEMBERS_MAX):
+                yield some
         except NotFound:
             raise CriteriaError("The experiment was deleted.") from None
         except Invalid as error:

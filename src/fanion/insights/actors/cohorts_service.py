@@ -84,9 +84,8 @@ class CohortActors:
         try:
             query = _read_persons_query(pending.asked)
             project = await self._project(project_id)
-            batches = self.actors.find_batches(project, query, pending.now, MEMBERS_MAX)
-            async for some in batches:
-                yield [who for who, _ in some if isinstance(who, UUID)]
+            async for some in self.actors.find_uuids(project, query, pending.now, MEMBERS_MAX):
+                yield some
         except Invalid as error:
             raise CriteriaError(error.detail) from None
 

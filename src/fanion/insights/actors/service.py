@@ -168,6 +168,13 @@ class ActorFinder:
                 yield page.actors[start : start + size]
             offset, has_more = offset + batch_max, page.has_more
 
+    async def find_uuids(
+        self, project: Project, actors_query: ActorsQuery, now: datetime, size: int
+    ) -> AsyncGenerator[Sequence[UUID]]:
+        """Yield the UUIDs of all persons, `size` at a time."""
+        async for some in self.find_batches(project, actors_query, now, size):
+            yield [who for who, _ in some if isinstance(who, UUID)]
+
     async def _statement(
         self, project: Project, actors_query: ActorsQuery, now: datetime
     ) -> tuple[Calculation, Statement]:
