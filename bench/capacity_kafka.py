@@ -151,7 +151,7 @@ def _ingest(
 def _ingesting(
     on: Engines, kafka: Kafka | None, name: str, database: str, events: int = EVENTS
 ) -> Iterator[RealServer]:
-    """Run a server that ingests into an event store of its own, until so many are stored."""
+    """Run a server that ingests into a separate event store until it has stored so many events."""
     client = on.clickhouse.client()
     client.command(f"CREATE DATABASE {name}")
     store = on.clickhouse.client(name)
@@ -167,7 +167,7 @@ def _ingesting(
 
 @contextmanager
 def _web(on: Engines, kafka: Kafka | None, name: str) -> Iterator[tuple[RealServer, str]]:
-    """Run a server that answers captures, with a database and a log of its own."""
+    """Run a server that answers captures, with a separate database and log."""
     database = on.copy(on.template)
     server = _server(on, kafka, name, "web", database)
     with closing(server):
@@ -206,7 +206,7 @@ def _body(on: Engines, size: int) -> bytes:
 
 
 def _embedded_rate() -> float:
-    """Return how many single captures a server of its own answers in a second."""
+    """Return how many single captures a separate server answers in a second."""
     with servers.fanion() as (server, keys):
         body = msgspec.json.encode({"api_key": keys.project_api_key, **event(0)})
         return load.post(f"{server.url}/batch/", body, run_s=RUN_S).requests_per_s

@@ -1,6 +1,6 @@
-"""Guarding SQL of users: parsing it, checking it, and writing its statement anew.
+"""The guard of users' SQL: parsing a query, checking it, and rewriting it.
 
-The floor is what a client of an analysis may wait for that, ten milliseconds, for each text.
+The floor is the limit for each query, ten milliseconds.
 """
 
 from collections.abc import Iterator

@@ -16,11 +16,11 @@ function isWorthAgain(failures: number, error: unknown): boolean {
   return isTransient && failures < RETRIES_MAX;
 }
 
-/** A client that also begins anew what a screen is reading for the first time.
+/** A client that also restarts the first read of a screen when its data has changed.
  *
  * TanStack lets a first read go on, though it may have been answered before the change.
  */
-class ReadingAnew extends QueryClient {
+class FreshQueryClient extends QueryClient {
   override invalidateQueries<Key extends QueryKey = QueryKey>(
     filters?: InvalidateQueryFilters<Key>,
     options?: InvalidateOptions,
@@ -35,7 +35,7 @@ class ReadingAnew extends QueryClient {
 }
 
 /** Answers are kept for a screen that is opened again, and asked anew behind it. */
-export const queryClient = new ReadingAnew({
+export const queryClient = new FreshQueryClient({
   defaultOptions: {
     // Requests are sent even if the browser thinks it is offline: pausing them would report nothing,
     // and would send a change hours later.

@@ -1,7 +1,7 @@
-"""Expressions of SQL that users write, written anew from their tree.
+"""Expressions of users' SQL, rewritten from their tree.
 
 Every kind of node has a rule here, and every part of it is named; what has none is refused. Texts
-are bound, and names are replaced with names of our own, so nothing of the user's text is sent.
+are bound, and names are replaced with generated ones, so nothing of the user's text is sent.
 
 Source: insights.md, section 10.
 """

@@ -26,7 +26,7 @@ _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R
 _DEEPER: Final = _OPENING | {TokenType.CASE}
 _SHALLOWER: Final = _CLOSING | {TokenType.END}
 _FIRST: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN})
-# A word that no text can contain as a name of its own: names have no spaces unless they are quoted.
+# No text can contain this as an unquoted name, since it has spaces.
 COHORT: Final = "members of a cohort"
 
 
@@ -264,7 +264,7 @@ def _parsed(text: str, tokens: list[Token]) -> exp.Query:
     except RecursionError:
         raise TooDeep from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # The parser meets some texts that are no SQL with errors of its own.
+        # The parser raises errors of other types for some texts that are not SQL.
         raise Refused("The query is not valid SQL.") from None
     [tree] = trees or [None]
     while isinstance(tree, exp.Subquery) and not _more_than_this(tree):

@@ -1,4 +1,4 @@
-"""SELECTs that users write, written anew from their tree.
+"""SELECTs of users' SQL, rewritten from their tree.
 
 Source: insights.md, section 10.
 """
@@ -461,7 +461,7 @@ def _is_place(node: exp.Expr) -> bool:
 
 
 def label_of(node: exp.Expr) -> str:
-    """Return how a column without a name of its own is called in an answer."""
+    """Return the label of a column without an alias."""
     if isinstance(node, exp.Column) and not node.args.get("table"):
         return str(node.name)[:_NAME_CHARS_MAX]
     if isinstance(node, exp.Alias):

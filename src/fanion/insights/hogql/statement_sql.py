@@ -214,7 +214,7 @@ def _group_and_order(parsed: Parsed, statements: Statements) -> None:
 
 
 def _is_aggregate(node: exp.Expr, statements: Statements) -> bool:
-    """Return whether an expression has an aggregate, by writing it for a table of its own."""
+    """Return whether an expression has an aggregate, by writing it for a separate table."""
     scope = Scope([("events", EventsTable(statements.tables))])
     write = Expressions(statements.tables, scope, statements, statements.inputs)
     write.text(node.this if isinstance(node, exp.Alias) else node)
