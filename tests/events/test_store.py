@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -51,12 +52,11 @@ def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
 
 GONE = UUID(int=2**64)
 # Partitions by month or by year.
-OLD_PARTITIONS = """
+PARTITIONS = """
 SELECT DISTINCT partition
   FROM system.parts
  WHERE active
    AND (database, table) = ({database:String}, {name:String})
-   AND partition < '2025'
 """
 
 
@@ -84,20 +84,30 @@ def each_format(
 
 @pytest.fixture
 async def cleared_store(each_format: EventStore) -> AsyncIterator[EventStore]:
-    """Yield the store, and drop events of past years at the end.
+    """Yield the store, and drop the partitions that the test has added.
 
     With a part for each month, all tests that share the store would wait longer for their reads,
-    and ten seconds for each deletion.
+    and ten seconds for each deletion. In the others there may be events of those tests.
     """
+    before = await each_format._inserts.run(partitions)
     yield each_format
-    await each_format._inserts.run(drop_before_2025)
+    await each_format._inserts.run(partial(drop_partitions, kept=before))
 
 
-def drop_before_2025(client: Client) -> None:
-    for table in event_tables(client):
-        parameters = {"database": table.database, "name": table.name}
-        for (partition,) in client.query(OLD_PARTITIONS, parameters).result_rows:
-            client.command(f"ALTER TABLE {table.altered} DROP PARTITION {partition}")
+def partitions(client: Client) -> set[tuple[str, str]]:
+    """Return the partitions of the tables of events, each with the name by which to alter it."""
+    return {
+        (table.altered, partition)
+        for table in event_tables(client)
+        for (partition,) in client.query(
+            PARTITIONS, {"database": table.database, "name": table.name}
+        ).result_rows
+    }
+
+
+def drop_partitions(client: Client, kept: set[tuple[str, str]]) -> None:
+    for table, partition in partitions(client) - kept:
+        client.command(f"ALTER TABLE {table} DROP PARTITION {partition}")
 
 
 async def insert(store: EventStore, sent: Sequence[Event]) -> None:
