@@ -6,6 +6,7 @@ import "@/app/app.css";
 import { queryClient } from "@/app/queries";
 import { router } from "@/app/router";
 import { ApiError } from "@/lib/errors";
+import { styleNonce } from "@/lib/nonce";
 import { startReachability } from "@/lib/reachability";
 import { startShortcuts } from "@/lib/shortcuts";
 import { startTheme } from "@/lib/theme";
@@ -44,6 +45,5 @@ declare global {
 
 /** Radix puts a style into the page while a dialog is open, and takes its nonce from this name. */
 function setStyleNonce(): void {
-  const meta = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]');
-  globalThis.__webpack_nonce__ = meta?.nonce;
+  globalThis.__webpack_nonce__ = styleNonce();
 }

@@ -12,6 +12,7 @@ import "./kinds";
 import "./markdown";
 import "./ranges";
 import "./search";
+import "./sql";
 import "./text";
 import "./time";
 import "./flags";

@@ -46,6 +46,11 @@ _RETENTION = quote(
     '&retention={"display":"ActionsLineGraph"}&from=-14d',
     safe="=&",
 )
+_PAYMENTS = quote(
+    "SELECT properties.$browser AS browser, count() AS payments, "
+    "sum(toFloat(properties.amount)) AS sum\n"
+    "FROM events\nWHERE event = 'paid'\nGROUP BY browser\nORDER BY payments DESC"
+)
 Prepare = Callable[[Console], None]
 
 
@@ -229,6 +234,7 @@ SCREENS = (
     _in_project("insight-stickiness", f"insights/new?kind=stickiness&series={_VIEWS}"),
     _in_project("insight-paths", f"insights/new?kind=paths&paths={_PAGES}&from=-13d"),
     _in_project("insight-life-cycle", f"insights/new?kind=lifecycle&series={_VIEWS}"),
+    _in_project("sql", f"sql?query={_PAYMENTS}"),
     _in_project("flags", "flags"),
     _in_project("flags-deleted", "flags?deleted=true"),
     Screen("flags-none", lambda showcase: showcase.empty.at("flags")),

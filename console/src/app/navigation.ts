@@ -3,6 +3,7 @@ import {
   Boxes,
   ChartLine,
   CloudDownload,
+  DatabaseZap,
   Flag,
   FlaskConical,
   Globe,
@@ -25,6 +26,7 @@ export interface Destination {
     | "/project/$projectId"
     | "/project/$projectId/live"
     | "/project/$projectId/insights"
+    | "/project/$projectId/sql"
     | "/project/$projectId/dashboards"
     | "/project/$projectId/web"
     | "/project/$projectId/flags"
@@ -70,6 +72,7 @@ export const SECTIONS: readonly Section[] = [
         icon: ChartLine,
         keys: "g i",
       },
+      { to: "/project/$projectId/sql", label: SCREENS.sql, icon: DatabaseZap, keys: "g q" },
       {
         to: "/project/$projectId/dashboards",
         label: SCREENS.dashboards,

@@ -3,6 +3,7 @@ import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readInsightsSearch, readSavedSearch } from "./saved/search";
 import { readInsightSearch } from "./search";
+import { readSqlSearch } from "./sql/search";
 
 const insightsRoute = createRoute({
   getParentRoute: () => projectRoute,
@@ -25,4 +26,11 @@ const insightRoute = createRoute({
   component: lazyScreen(() => import("./saved/SavedPage")),
 });
 
-export const insightsRoutes = [insightsRoute, newInsightRoute, insightRoute] as const;
+const sqlRoute = createRoute({
+  getParentRoute: () => projectRoute,
+  path: "sql",
+  validateSearch: readSqlSearch,
+  component: lazyScreen(() => import("./sql/SqlPage")),
+});
+
+export const insightsRoutes = [insightsRoute, newInsightRoute, insightRoute, sqlRoute] as const;

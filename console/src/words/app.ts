@@ -40,6 +40,7 @@ export const words = {
     home: "Home",
     live: "Live events",
     insights: "Insights",
+    sql: "SQL",
     dashboards: "Dashboards",
     web: "Web analytics",
     flags: "Feature flags",

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from console.budget import FIRST_SCRIPTS_MAX, FIRST_STYLES_MAX, ROUTE_MAX, problems
+from console.budget import (
+    FIRST_SCRIPTS_MAX,
+    FIRST_STYLES_MAX,
+    KB,
+    OWN_MAX,
+    ROUTE_MAX,
+    problems,
+)
 from tests.support.built_console import require_built_console
 
 MANIFEST = {
@@ -73,6 +80,15 @@ def test_what_is_beyond_a_limit_is_named(
     tmp_path: Path, sizes: dict[str, int], expected: str
 ) -> None:
     assert list(problems(build_of(tmp_path, sizes))) == [expected]
+
+
+def test_an_editor_has_a_limit_of_its_own(tmp_path: Path) -> None:
+    [(editor, limit)] = OWN_MAX.items()
+    build = build_of(tmp_path, {"page.js": limit + 1 - KB, "table.js": KB})
+    manifest = (build / "manifest.json").read_text()
+    (build / "manifest.json").write_text(manifest.replace("src/flags/page.tsx", editor))
+
+    assert list(problems(build)) == [f"{editor} loads 150,001 bytes more, of 150,000"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+import { counted, formatNumber } from "@/words/format";
+
+export const words = {
+  title: "SQL",
+  description: "Ask about the events, persons, groups, sessions and cohorts of this project.",
+  editor: "SQL query",
+  keys: "Ctrl+Enter or ⌘Enter runs the query. Tab leaves the editor; Ctrl+] and Ctrl+[ indent.",
+  run: "Run",
+  runQuery: "Run the query",
+  running: "Running the query…",
+  cancel: "Cancel",
+  cancelled: "Cancelled. No answer was read.",
+  goToError: "Go to the error",
+  result: "Result",
+  notRun: "Run a query to see its result here.",
+  limits:
+    "An answer has 100 rows without a LIMIT, and at most 10,000. A query that takes too long, or too much memory, is ended.",
+  changed: "The query was changed since this result.",
+  read: (rows: number | null, seconds: string) =>
+    rows === null ? `Took ${seconds} s.` : `${counted(rows, "row", "rows")} read in ${seconds} s.`,
+  cached: "From a moment ago; run again for new numbers.",
+  rows: (rows: number) => `${counted(rows, "row", "rows")}.`,
+  firstRows: (rows: number, canHaveMore: boolean) =>
+    `The first ${counted(rows, "row", "rows")} of more. ${
+      canHaveMore
+        ? "A LIMIT of up to 10,000 shows more."
+        : "No answer has more; OFFSET shows the next ones."
+    }`,
+  none: "The query has no rows.",
+  null: "null",
+  column: (place: number) => `Column ${formatNumber(place)}`,
+  variables: "Values of the variables",
+  typeOf: (name: string) => `Type of ${name}`,
+  types: { text: "Text", number: "Number" },
+  csvName: "sql.csv",
+  example:
+    "SELECT event, count() AS events\nFROM events\nWHERE timestamp > now() - INTERVAL 7 DAY\nGROUP BY event\nORDER BY events DESC",
+} as const;

@@ -1,0 +1,131 @@
+"""SQL: the editor with its errors, variables and result."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.console.hostile import HOSTILE, MARKUP
+from tests.console.inert_values import expect_only_text
+from tests.console.project import Project
+from tests.console.screen import LAYOUT_SHIFT_MAX, Console
+
+pytestmark = pytest.mark.long("drives Chromium")
+
+LARGE = 18_446_744_073_709_551_615
+WRONG = "select event,\n  nonsense(event)\nfrom events"
+
+
+@pytest.fixture
+def orders(project: Project) -> Project:
+    project.events("order", "ann", "ben", plan="pro")
+    project.events("order", "cem", plan="free", note=HOSTILE["formula"])
+    project.events(MARKUP, "ann", unseen=HOSTILE["bidi"], note=HOSTILE["lines"])
+    return project
+
+
+def editor_of(console: Console) -> Locator:
+    return console.page.get_by_role("textbox", name="SQL query")
+
+
+def write(console: Console, text: str) -> None:
+    """Replace the text of the editor by typing."""
+    editor_of(console).focus()
+    console.press("Control+a")
+    console.page.keyboard.insert_text(text)
+
+
+def run(console: Console, text: str) -> None:
+    write(console, text)
+    console.press("Control+Enter")
+    console.settle()
+
+
+def cells(console: Console) -> list[list[str]]:
+    rows = console.page.get_by_role("grid", name="Result").locator("tbody tr[data-index]").all()
+    return [row.get_by_role("gridcell").all_inner_texts() for row in rows]
+
+
+def test_a_query_is_written_run_and_corrected_by_keyboard_alone(
+    console: Console, orders: Project
+) -> None:
+    console.open(orders.at())
+    page = console.page
+
+    with console.keyboard_only():
+        console.press("g", "q")
+        console.settle()
+        assert console.layout_shift() < LAYOUT_SHIFT_MAX
+        console.tab_to(editor_of(console))
+        console.watch.expect_status(400, "/query/")
+        run(console, WRONG)
+        error = page.get_by_role("alert")
+        expect(error).to_contain_text("nonsense")
+        expect(page.locator(".cm-sql-error")).to_have_text("nonsense")
+        console.expect_accessible()
+        console.tab_to(page.get_by_role("button", name="Go to the error"))
+        console.press("Enter")
+        expect(editor_of(console)).to_be_focused()
+        console.press(*(["Delete"] * len("nonsense")))
+        page.keyboard.insert_text("upper")
+        expect(page.locator(".cm-sql-error")).to_have_count(0)
+        console.press("Control+Enter")
+        console.settle()
+        expect(error).to_have_count(0)
+        assert ["order", "ORDER"] in cells(console)
+        console.press("Tab")
+        expect(editor_of(console)).not_to_be_focused()
+    expect(page.get_by_text(re.compile(r"^4 rows\. .* read in"))).to_be_visible()
+    console.expect_accessible()
+    expect_only_text(page)
+    with console.at_width(360), console.at_zoom(200):
+        pass
+    asked = page.url
+    console.open(asked.removeprefix(console.origin))
+    assert ["order", "ORDER"] in cells(console)
+
+
+def test_variables_are_fields_and_the_csv_has_the_values_shown(
+    console: Console, orders: Project, tmp_path: Path
+) -> None:
+    console.open(orders.at("sql"))
+    page = console.page
+    write(
+        console,
+        "select event, properties.note as note, toFloat({variables.by}) * 2 as twice,"
+        f" {LARGE} as large from events where properties.plan = {{variables.plan}}"
+        " or event = 'none' order by distinct_id limit 1",
+    )
+
+    page.get_by_label("plan", exact=True).fill("free")
+    page.get_by_label("by", exact=True).fill("2.5")
+    page.get_by_role("button", name="Run", exact=True).click()
+    console.settle()
+
+    assert cells(console) == [["order", str(HOSTILE["formula"]), "5", str(LARGE)]]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    path = tmp_path / "sql.csv"
+    download.value.save_as(path)
+    header, row = csv.reader(path.read_text("utf-8-sig").splitlines())
+    assert header == ["event", "note", "twice", "large"]
+    assert row == ["order", f"'{HOSTILE['formula']}", "5", str(LARGE)]
+    run(console, "select distinct_id, null, [1, 2], properties from events limit 2")
+    expect(page.get_by_text("The first 2 rows of more.")).to_be_visible()
+    expect_only_text(page)
+
+
+def test_a_running_query_is_cancelled(console: Console, orders: Project) -> None:
+    console.open(orders.at("sql"))
+    console.page.route("**/query/", lambda _: None)
+
+    write(console, "select 1")
+    console.press("Control+Enter")
+    console.page.get_by_role("button", name="Cancel").click()
+
+    expect(console.page.get_by_text("Cancelled. No answer was read.")).to_be_visible()
+    console.page.unroute_all()
+    run(console, "select 41 + 1 as answer")
+    assert cells(console) == [["42"]]
