@@ -21,6 +21,9 @@ RESULT_MAX_AGE = timedelta(days=7)
 FRESH_AGE = timedelta(minutes=15)
 FRESH_AGE_BY_HOUR = timedelta(minutes=1)
 
+# What its text stands for `{filters}` is beside the text.
+_SQL: Final = "HogQLQuery"
+
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -107,9 +110,12 @@ def filters_on_dashboard(
 
 def query_on_dashboard(query: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
     """Return a query, in any wrappers, with the filters of a dashboard."""
-    source = query.get("source")
+    source, filters = query.get("source"), query.get("filters")
     if isinstance(source, dict):
         return {**query, "source": query_on_dashboard(source, dashboard)}
+    if query.get("kind") == _SQL:
+        within = query_on_dashboard(filters if isinstance(filters, dict) else {}, dashboard)
+        return {**query, "filters": within} if within else dict(query)
     own = query.get("dateRange")
     span = {**(own if isinstance(own, dict) else {}), **_range_of(dashboard)}
     within = {"dateRange": span} if span else {}

@@ -124,10 +124,3 @@ async def test_what_is_wrong_is_in_the_shape_of_errors(
     answer = await ask(tenant, {"kind": "HogQLQuery", **query}, status=400)
 
     assert answer == error("validation_error", code, detail, attr)
-
-
-async def test_a_kind_of_sql_cannot_be_saved(tenant: Tenant) -> None:
-    answer = await tenant.api.post("/insights/", json={"name": "x", "query": SQL})
-
-    assert answer.status_code == 400
-    assert "HogQLQuery is not supported." in answer.json()["detail"]

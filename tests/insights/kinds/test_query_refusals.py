@@ -34,15 +34,15 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "ExperimentQuery is not supported. Use a FunnelsQuery or a TrendsQuery with a breakdown by "
         "the event property $feature/ followed by the key of the flag.",
     ),
-    "SQL": (
-        {"kind": "HogQLQuery", "query": "select 1"},
+    "another use of SQL": (
+        {"kind": "HogQLMetadata", "query": "select 1"},
         "query__kind",
-        "HogQLQuery is not supported. Use one of: TrendsQuery, FunnelsQuery,",
+        "HogQLMetadata is not supported. Use one of: TrendsQuery, FunnelsQuery,",
     ),
-    "wrapped SQL": (
-        {"kind": "DataVisualizationNode", "source": {"kind": "HogQLQuery"}},
+    "wrapped events": (
+        {"kind": "DataVisualizationNode", "source": {"kind": "EventsQuery"}},
         "query__source__kind",
-        "HogQLQuery is not supported.",
+        "EventsQuery is not supported.",
     ),
     "no source": ({"kind": "InsightVizNode"}, "query__source", "This field is required."),
     "unknown name": (

@@ -106,11 +106,12 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         "Set filters or query, not both.",
         "query",
     ),
-    "SQL": (
-        {"query": {"kind": "DataVisualizationNode", "source": {"kind": "HogQLQuery"}}},
-        "HogQLQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
+    "a list of events": (
+        {"query": {"kind": "DataVisualizationNode", "source": {"kind": "EventsQuery"}}},
+        "EventsQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
         "StickinessQuery, LifecycleQuery, PathsQuery, FunnelCorrelationQuery, WebOverviewQuery, "
-        "WebStatsTableQuery, WebGoalsQuery, ActorsQuery, InsightVizNode, DataTableNode.",
+        "WebStatsTableQuery, WebGoalsQuery, HogQLQuery, ActorsQuery, InsightVizNode, "
+        "DataTableNode.",
         "query__source__kind",
     ),
     "an unknown name": (

@@ -54,13 +54,14 @@ from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.store import DashboardStore
 from fanion.insights.hogql.query import EVENTS_QUERY, HOGQL_QUERY
-from fanion.insights.hogql.service import SmallResults, SqlCalculator, SqlQueries
+from fanion.insights.hogql.service import SqlCalculator
 from fanion.insights.kinds.service import ACTORS_QUERY
 from fanion.insights.kinds.service import Calculator as InsightCalculator
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.questions.cancellations_worker import QueryCancellations
 from fanion.insights.questions.result_cache import ResultCache, ResultStore
 from fanion.insights.questions.service import AnswerOther, QuestionService, Refresh
+from fanion.insights.questions.sql_service import SmallResults, SqlQueries
 from fanion.insights.saved.service import InsightService
 from fanion.insights.saved.store import InsightStore
 from fanion.insights.schemas import RowsBody

@@ -48,6 +48,10 @@ def _never(_: object) -> bool:
     return False
 
 
+async def _nothing_else(_: object) -> None:
+    """Check nothing beyond what reading a question does."""
+
+
 def always(_: object) -> bool:
     """Return True, for kinds whose answers are always series of numbers by interval."""
     return True
@@ -96,6 +100,7 @@ class Kind(Generic[_Query]):
         shown_as: The word by which `filters` of trends mean this kind.
         actors: None if the actors behind its numbers cannot be listed.
         has_series: Whether the answer to a question is a list of series of numbers by interval.
+        check: Checks a question before it is saved, where reading it is not enough; raises Invalid.
     """
 
     name: str
@@ -107,3 +112,4 @@ class Kind(Generic[_Query]):
     shown_as: str = ""
     actors: ActorsKind[_Query, Any] | None = None
     has_series: Callable[[_Query], bool] = _never
+    check: Callable[[_Query], Awaitable[None]] = _nothing_else

@@ -1,8 +1,8 @@
 """Shared dashboards: their tiles with results, and nothing else.
 
-Conditions are left out because they contain e-mail addresses and cohort ids. So are the URLs of
-lists of persons that results contain, how many rows they took to calculate, and every other part of
-the project.
+Conditions are left out because they contain e-mail addresses and cohort ids. So are the text of
+SQL, the URLs of lists of persons that results contain, how many rows they took to calculate, and
+every other part of the project.
 """
 
 from collections.abc import Awaitable, Callable
@@ -32,6 +32,8 @@ COUNTED_MAX: Final = 20_000  # clients tracked at a time
 _HIDDEN: Final = PEOPLE_URLS | {
     *("properties", "fixedProperties", "test_account_filters", "filter", "people", "persons_urls"),
 }
+# Of a query in SQL; results may have columns of these names.
+_HIDDEN_OF_QUERY: Final = _HIDDEN | {"query", "values", "variables"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) ->
         layouts=dict(tile.layouts),
         color=tile.color,
         filters={} if question is None else _without_hidden(question.filters),
-        query=None if question is None else _without_hidden(question.query),
+        query=None if question is None else without_fields(question.query, _HIDDEN_OF_QUERY),
         result=_without_hidden(result.results),
         beside=_without_hidden(without_cost(result.beside)),
         last_refresh=result.calculated_at,

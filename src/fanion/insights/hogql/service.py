@@ -1,4 +1,4 @@
-"""Answers to questions in SQL.
+"""Answers to questions in SQL, asked once or saved as an insight.
 
 Source: insights.md, section 10.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -24,14 +24,11 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected, StatementFailed
 from fanion.events.storage.compiled_query import TableLimits, TableResult
+from fanion.insights.calculation.kind_service import Kind
 from fanion.insights.calculation.service import Analysis, Calculation
 from fanion.insights.calculation.statements_service import IncompleteSession, UnreadableColumn
-from fanion.insights.hogql.query import ROWS_MAX, SqlQuestion, read_events_query, read_hogql
-from fanion.insights.parsing.fields import Fields
+from fanion.insights.hogql.query import HOGQL_QUERY, ROWS_MAX, SqlQuestion, read_hogql
 from fanion.insights.query import InsightQuery
-from fanion.insights.questions.result_cache import ResultCache, ResultStore, cache_key
-from fanion.insights.questions.service import Refresh
-from fanion.insights.schemas import SqlBody
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.projects.model import Project
 from fanion.properties.bindings import is_nested_code
@@ -71,18 +68,6 @@ _ROWS_OR_BYTES: Final = frozenset({158, 307, 396})
 _MEMORY: Final = frozenset({173, 241})
 
 
-class SmallResults(ResultStore):
-    """The results of SQL in the cache, without those that are large."""
-
-    async def store_result(
-        self, project_id: int, filters_hash: str, result: Any, now: datetime
-    ) -> None:
-        if len(result["results"]) > KEPT_BYTES_MAX:
-            return
-        kept = {**result, "results": msgspec.json.decode(result["results"])}
-        await super().store_result(project_id, filters_hash, kept, now)
-
-
 @dataclass(frozen=True, slots=True)
 class SqlCalculator:
     """The calculation of questions in SQL.
@@ -106,7 +91,7 @@ class SqlCalculator:
         """
         assert isinstance(query, SqlQuestion)
         started = self.timer()
-        parsed: Parsed = await self._in_thread(_parse, query)
+        parsed: Parsed = await _in_thread(_parse, query)
         answer = await self.analysis.complete(project, partial(self._answer, project, parsed, now))
         seconds = round(self.timer() - started, 3)
         structlog.get_logger().info(
@@ -118,36 +103,75 @@ class SqlCalculator:
         )
         return {**answer, "seconds": seconds}
 
-    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)
-
     async def _answer(self, project: Project, parsed: "Parsed", now: datetime) -> dict[str, Any]:
         question, calculation = await self.analysis.begin(project, parsed.question, now)
-        rows = await self._cohorts(calculation, parsed)
-        # The conditions of the project on test accounts are part of the question only now.
-        statement: SqlStatement = await self._in_thread(
-            _write,
-            replace(parsed, question=question),
-            calculation.context,
-            calculation.zone,
-            question.whole_span(calculation.clock),
-            rows,
-        )
-        result = await _run(calculation, statement)
-        encoded: dict[str, Any] = await self._in_thread(
-            _encoded, statement, result, calculation.zone
-        )
-        return encoded
+        return await _calculate(calculation, replace(parsed, question=question))
 
-    async def _cohorts(self, calculation: Calculation, parsed: "Parsed") -> "Sequence[CohortRow]":
-        """Return the cohorts of the project, with the members of those that the text names."""
-        if not (parsed.cohorts or parsed.reads_cohorts):
-            return ()
-        rows = await _load_cohorts(calculation.records, calculation.project.id)
-        named = [row.id for row in rows if row.id in parsed.cohorts or row.name in parsed.cohorts]
-        inputs = CohortInputs(calculation.records, calculation.events)
-        await inputs.put_members(calculation.context.run, calculation.project.id, named)
-        return rows
+
+async def calculate_saved(calculation: Calculation, query: SqlQuestion) -> dict[str, Any]:
+    """Return the answer to a question that is saved as an insight.
+
+    Its rows are kept with it, so that there may be less of them than `SqlCalculator` returns.
+
+    Raises:
+        Invalid: The text is wrong, or asks for too much.
+    """
+    answer = await _calculate(calculation, await _in_thread(_parse, query))
+    calculation.rows_read.add(answer["rows_read"])
+    if len(answer["results"]) > KEPT_BYTES_MAX:
+        detail = f"The answer of a saved query is larger than {KEPT_BYTES_MAX // 2**10} KiB."
+        raise _too_large(detail)
+    return {**answer, "results": await _in_thread(msgspec.json.decode, answer["results"])}
+
+
+async def check_text(query: SqlQuestion) -> None:
+    """Raise Invalid for a text that cannot be parsed."""
+    await _in_thread(_parse, query)
+
+
+SQL: Final = Kind(
+    name=HOGQL_QUERY,
+    query=SqlQuestion,
+    read=read_hogql,
+    calculate=calculate_saved,
+    check=check_text,
+)
+
+
+async def _in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)
+
+
+async def _calculate(calculation: Calculation, parsed: "Parsed") -> dict[str, Any]:
+    """Return the answer, its rows as JSON.
+
+    Args:
+        parsed: Its question has the conditions of the project on test accounts.
+    """
+    question = parsed.question
+    rows = await _cohorts(calculation, parsed)
+    statement: SqlStatement = await _in_thread(
+        _write,
+        parsed,
+        calculation.context,
+        calculation.zone,
+        question.whole_span(calculation.clock),
+        rows,
+    )
+    result = await _run(calculation, statement)
+    encoded: dict[str, Any] = await _in_thread(_encoded, statement, result, calculation.zone)
+    return encoded
+
+
+async def _cohorts(calculation: Calculation, parsed: "Parsed") -> "Sequence[CohortRow]":
+    """Return the cohorts of the project, with the members of those that the text names."""
+    if not (parsed.cohorts or parsed.reads_cohorts):
+        return ()
+    rows = await _load_cohorts(calculation.records, calculation.project.id)
+    named = [row.id for row in rows if row.id in parsed.cohorts or row.name in parsed.cohorts]
+    inputs = CohortInputs(calculation.records, calculation.events)
+    await inputs.put_members(calculation.context.run, calculation.project.id, named)
+    return rows
 
 
 def _parse(question: SqlQuestion) -> "Parsed":
@@ -296,49 +320,3 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(part) for name, part in value.items()}
     is_large = isinstance(value, int) and not -(2**63) <= value < 2**64
     return str(value) if is_large else value
-
-
-@dataclass(frozen=True, slots=True)
-class SqlQueries:
-    """The answers to a HogQLQuery and an EventsQuery.
-
-    Every call raises Invalid for a query that cannot be read or calculated, EventStoreUnavailable,
-    Unavailable and RecordsUnavailable.
-    """
-
-    results: ResultCache
-
-    async def hogql(
-        self, project: Project, fields: Fields, now: datetime, refresh: Refresh
-    ) -> SqlBody:
-        return await self._answer(project, read_hogql(fields), now, refresh)
-
-    async def events(
-        self, project: Project, fields: Fields, now: datetime, refresh: Refresh
-    ) -> SqlBody:
-        return await self._answer(project, read_events_query(fields), now, refresh)
-
-    async def _answer(
-        self, project: Project, question: SqlQuestion, now: datetime, refresh: Refresh
-    ) -> SqlBody:
-        if refresh == "now":
-            known = await self.results.calculate(project, question, now)
-        else:
-            known = await self.results.get_or_calculate(project, question, now)
-        answer = known.result
-        rows = answer["results"]
-        return SqlBody(
-            results=cast(Any, msgspec.Raw(rows)) if isinstance(rows, bytes) else rows,
-            columns=answer["columns"],
-            types=answer["types"],
-            has_more=answer["hasMore"],
-            limit=answer["limit"],
-            offset=answer["offset"],
-            query=question.text or None,
-            timezone=project.timezone,
-            last_refresh=known.calculated_at,
-            is_cached=known.is_cached,
-            cache_key=cache_key(project, question),
-            rows_read=answer["rows_read"],
-            seconds=answer["seconds"],
-        )

@@ -15,6 +15,7 @@ from fanion.insights.calculation.kind_service import ActorsKind, Kind
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.funnels.correlation_service import FUNNEL_CORRELATION
 from fanion.insights.funnels.service import FUNNELS
+from fanion.insights.hogql.service import SQL
 from fanion.insights.lifecycle.service import LIFECYCLE
 from fanion.insights.model import has_beside
 from fanion.insights.parsing.fields import Fields
@@ -39,6 +40,7 @@ KINDS: Final[Sequence[Kind[Any]]] = (
     WEB_OVERVIEW,
     WEB_STATS_TABLE,
     WEB_GOALS,
+    SQL,
 )
 # The query for who is behind a number. It is no kind of question, and `actors/` answers it.
 ACTORS_QUERY: Final = "ActorsQuery"
@@ -79,6 +81,11 @@ def has_series(query: InsightQuery) -> bool:
     """Return whether the answer is a list of series of numbers by interval."""
     kind = _KINDS_BY_QUESTION.get(type(query))
     return kind is not None and kind.has_series(query)
+
+
+async def check_savable(query: InsightQuery) -> None:
+    """Raise Invalid for a question that is read, but cannot be calculated."""
+    await _KINDS_BY_QUESTION[type(query)].check(query)
 
 
 def read_query(fields: Fields) -> InsightQuery:

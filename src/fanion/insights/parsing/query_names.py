@@ -122,7 +122,7 @@ WRAPPER_NAMES = NODE | _SHOWN | {"source"}
 # Kinds that PostHog knows and that are refused: the engine only answers kinds of questions.
 UNSUPPORTED_KINDS = frozenset(
     {
-        *("HogQLQuery", "HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"),
+        *("HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"),
         *("PersonsNode", "EventsNode", "ActionsNode", "SessionsQuery", "SessionsTimelineQuery"),
         *("ErrorTrackingQuery", "LogsQuery", "TracesQuery", "TraceQuery", "RecordingsQuery"),
         *("WebVitalsQuery", "WebVitalsPathBreakdownQuery", "WebExternalClicksTableQuery"),

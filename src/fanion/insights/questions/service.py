@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.insights.kinds.service import (
+    check_savable,
     fields_of_query,
     has_filters,
     read_query,
@@ -105,7 +106,7 @@ class QuestionService:
             return
         if question.filters:
             raise Invalid("Set filters or query, not both.", attr="query")
-        await self.read_query(project_id, question.query)
+        await check_savable(await self.read_query(project_id, question.query))
 
     async def answer_question(
         self, project: Project, query: InsightQuery, now: datetime, refresh: Refresh

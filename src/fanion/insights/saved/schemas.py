@@ -78,7 +78,9 @@ class InsightBody(InsightRecord, frozen=True, kw_only=True):
     last_refresh: datetime | None
     next_allowed_client_refresh: datetime | None
     result: Result
-    columns: None
+    columns: Annotated[
+        list[str] | None, Meta(description="The columns of the result of a query in SQL.")
+    ]
     updated_at: datetime
     effective_restriction_level: int
     effective_privilege_level: int
@@ -123,7 +125,7 @@ def insight_body(
         last_refresh=answer.calculated_at,
         next_allowed_client_refresh=answer.calculated_at,
         result=answer.results,
-        columns=None,
+        columns=answer.beside.get("columns"),
         updated_at=insight.last_modified_at,
         effective_restriction_level=strictest_restriction(insight.tiles),
         effective_privilege_level=viewer.access.insight_privilege(insight.tiles),
