@@ -50,6 +50,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "cohorts": await made("/cohorts/", name="a"),
         "insights": insight_id,
         "alerts": await made("/alerts/", name="a", **alert),
+        "annotations": await made("/annotations/", content="a"),
         "dashboards": await made("/dashboards/", name="a"),
         "experiments": experiment_id,
         "webhooks": await made("/webhooks/", url="https://example.com/"),

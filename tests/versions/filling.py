@@ -143,6 +143,8 @@ class Filling:
         alert: Json = {"name": "Many", "insight": seen, "condition": "above", "threshold": 100}
         alert["enabled"] = False  # so that it is never checked, and stays as it is
         self.post("/alerts/", **alert)
+        note: Json = {"content": "Released", "date_marker": "2024-02-01T09:00:00Z"}
+        self.post("/annotations/", **note, scope="dashboard_item", dashboard_item=seen)
         return board
 
     def _make_flags(self, cohorts: dict[str, int], board: int) -> None:

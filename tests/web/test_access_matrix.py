@@ -39,6 +39,7 @@ OBJECTS = {
     "": "project",
     "activity_log": "activity_log",
     "alerts": "insight",
+    "annotations": "annotation",
     "cohorts": "cohort",
     "dashboards": "dashboard",
     "event_definitions": "event_definition",

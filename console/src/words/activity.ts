@@ -111,6 +111,7 @@ const contents = {
   dashboards: (n: number) => counted(n, "dashboard", "dashboards"),
   experiments: (n: number) => counted(n, "experiment", "experiments"),
   alerts: (n: number) => counted(n, "alert", "alerts"),
+  annotations: (n: number) => counted(n, "annotation", "annotations"),
   webhooks: (n: number) => counted(n, "webhook", "webhooks"),
   event_definitions: (n: number) => counted(n, "event definition", "event definitions"),
   dead_letters: (n: number) =>

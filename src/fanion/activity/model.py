@@ -33,6 +33,7 @@ Scope = Literal[
     "User",
     "OrganizationInvite",
     "AlertConfiguration",
+    "Annotation",
     "Experiment",
     "ExperimentHoldout",
     "ExperimentSavedMetric",

@@ -219,6 +219,12 @@ OF_EXPERIMENT = _EVERYWHERE | {
 OF_HOLDOUT = _EVERYWHERE | {"created_by", "created_at", "updated_at"}
 OF_SAVED_METRIC = _EVERYWHERE | {"created_by", "created_at", "updated_at", "uuid"}
 
+OF_ANNOTATION = _EVERYWHERE | {
+    *("created_by", "created_at", "updated_at", "dashboard_name", "insight_short_id"),
+    *("insight_name", "insight_derived_name", "is_emoji", "tagged_users"),
+}
+UNSUPPORTED_OF_ANNOTATION: Mapping[str, str] = {"recording_id": "There are no recordings."}
+
 # Scopes of PostHog's activity log, and those that only Fanion has.
 ACTIVITY_SCOPES = frozenset(
     {

@@ -1,8 +1,6 @@
 """Projects that are deleted with everything in them."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -26,7 +24,6 @@ from fanion.db.schema.servers import query_cancellations
 from fanion.db.schema.tables import (
     metadata,
     project_deletions,
-    projects,
 )
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.project_rows import OTHER_TABLES
@@ -37,8 +34,8 @@ from fanion.projects.deletion.store import EMPTIED
 from tests.support.application import Json, Tenant, error
 from tests.support.experiments import PURCHASES
 from tests.support.management import NOW, add_key
+from tests.support.projects import another_project
 
-_others = count(1)
 MINUTE_S = UNDER_WAY.total_seconds() + 1
 
 # Rows that expire by themselves, that the accept log deletes once they are ingested, and what
@@ -50,38 +47,6 @@ LEFT = {
 # Deleted with the project itself, so that its keys are refused at once.
 KEYS = {"former_project_tokens", "project_secret_keys", "former_secret_keys"}
 OF_PROJECTS = [table for table in metadata.sorted_tables if "project_id" in table.c]
-
-
-@asynccontextmanager
-async def another_project(tenant: Tenant) -> AsyncIterator[Tenant]:
-    """Create another project in the tenant's organization."""
-    project_id = tenant.project_id + 2 * 10**9 + next(_others)
-    token = f"phc_{project_id:x}"
-    async with tenant.server.records.write() as connection:
-        await connection.execute(
-            insert(projects).values(
-                id=project_id,
-                uuid=uuid4(),
-                organization_id=tenant.organization_id,
-                name="Shop",
-                api_token=token,
-                timezone="UTC",
-                created_at=NOW,
-            )
-        )
-    api = tenant.server.client(tenant.key, f"/api/projects/{project_id}")
-    async with api, tenant.server.client() as public:
-        yield Tenant(
-            tenant.server,
-            tenant.organization_id,
-            tenant.user_id,
-            project_id,
-            token,
-            tenant.key,
-            api,
-            public,
-            owner=tenant.owner,
-        )
 
 
 @pytest.fixture
@@ -139,6 +104,7 @@ async def fill(tenant: Tenant) -> None:
         condition="above",
         threshold=1,
     )
+    await posted(tenant, "/annotations/", content="Released")
     share = {"rollout_percentage": 10}
     holdout = await posted(tenant, "/experiment_holdouts/", name="Some", filters=[share])
     saved = await posted(tenant, "/experiment_saved_metrics/", name="Sales", query=PURCHASES)
@@ -312,6 +278,7 @@ async def test_the_answer_and_the_activity_of_the_organization_count_what_went(
         "dashboards": 3,
         "experiments": 1,
         "alerts": 1,
+        "annotations": 1,
         "webhooks": 1,
         "dead_letters": 1,
     }

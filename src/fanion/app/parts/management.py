@@ -71,6 +71,9 @@ from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import is_ingested
 from fanion.insights.actors.api import InsightActorsApi
 from fanion.insights.alerts.api import AlertsApi
+from fanion.insights.annotations.api import AnnotationsApi
+from fanion.insights.annotations.service import AnnotationService
+from fanion.insights.annotations.store import AnnotationStore
 from fanion.insights.dashboards.api import DashboardsApi
 from fanion.insights.dashboards.shared_service import COUNTED_MAX, SharedDashboards
 from fanion.insights.dashboards.shares_api import DashboardSharesApi, SharedDashboardsApi
@@ -182,6 +185,7 @@ CONTROLLERS = (
     DashboardSharesApi,
     SharedDashboardsApi,
     AlertsApi,
+    AnnotationsApi,
     WebhooksApi,
 )
 
@@ -375,4 +379,5 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             RateLimit(COUNTED_MAX, time.monotonic),
         ),
         "alerts": server.questions.alerts,
+        "annotations": AnnotationService(AnnotationStore(records)),
     }

@@ -187,6 +187,43 @@ alert_mails = Table(
     sqlite_autoincrement=True,
 )
 
+# Notes about a moment, which charts show.
+annotations = Table(
+    "annotations",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("date_marker", UtcDateTime, nullable=False),
+    # USR, GIT
+    Column("creation_type", String(3), nullable=False),
+    # dashboard_item, dashboard, project, organization
+    Column("scope", String(24), nullable=False),
+    # The insight, in the API's words.
+    Column(
+        "dashboard_item",
+        ID,
+        ForeignKey("insights.id", ondelete="SET NULL"),
+        nullable=True,
+        index=True,
+    ),
+    Column(
+        "dashboard_id",
+        ID,
+        ForeignKey("dashboards.id", ondelete="SET NULL"),
+        nullable=True,
+        index=True,
+    ),
+    Column("deleted", Boolean, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "project_id", "date_marker"),
+    Index(None, "dashboard_item"),
+    Index(None, "dashboard_id"),
+    sqlite_autoincrement=True,
+)
+
 # Results by query. The oldest are deleted to make room.
 insight_results = Table(
     "insight_results",

@@ -23,6 +23,7 @@ FRESH_FOR = timedelta(minutes=10)
 ALL_SCOPES = "*"
 SCOPE_OBJECTS = (
     "activity_log",
+    "annotation",
     "cohort",
     "dashboard",
     "event",

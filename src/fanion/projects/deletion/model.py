@@ -19,6 +19,7 @@ class ProjectContents(Struct, frozen=True, kw_only=True):
     dashboards: int
     experiments: int
     alerts: int
+    annotations: int
     webhooks: int
     event_definitions: int
     dead_letters: Annotated[int, Meta(description="Requests that could not be ingested.")]
