@@ -277,6 +277,7 @@ SCREENS = (
     _in_project("events", "events"),
     _definition("event", "paid"),
     _in_project("properties", "properties"),
+    _in_project("annotations", "annotations"),
     _in_project("ingestion", "ingestion"),
     _in_project("activity", "activity"),
     *(_in_project(f"settings-{tab}", f"settings?tab={tab}") for tab in PROJECT_TABS),

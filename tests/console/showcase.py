@@ -307,6 +307,9 @@ def _dashboard(project: Project) -> Json:
         series = [{"kind": "EventsNode", **event} for event in events]
         query = {"kind": "TrendsQuery", "series": series, **options}
         project.post("/insights/", name=name, query=query, dashboards=[made["id"]], saved=True)
+    for content, days in (("New shop window", 5), (HOSTILE["markup"], 12)):
+        moment = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        project.post("/annotations/", content=content, date_marker=moment)
     return project.patch(f"/dashboards/{made['id']}/", filters={"date_from": "-30d"})
 
 

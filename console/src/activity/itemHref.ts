@@ -13,6 +13,7 @@ const FOLDERS: Record<string, string> = {
 };
 const LISTS: Record<string, (projectId: string) => string> = {
   Project: (projectId) => `/project/${projectId}/settings`,
+  Annotation: (projectId) => `/project/${projectId}/annotations`,
   Webhook: (projectId) => `/project/${projectId}/settings?tab=webhooks`,
   Role: () => "/organization?tab=roles",
   ResourceAccess: () => "/organization?tab=roles",

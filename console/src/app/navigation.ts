@@ -11,6 +11,7 @@ import {
   House,
   LayoutDashboard,
   type LucideIcon,
+  MapPin,
   Radio,
   Settings,
   Tags,
@@ -36,6 +37,7 @@ export interface Destination {
     | "/project/$projectId/cohorts"
     | "/project/$projectId/events"
     | "/project/$projectId/properties"
+    | "/project/$projectId/annotations"
     | "/project/$projectId/ingestion"
     | "/project/$projectId/activity"
     | "/project/$projectId/settings";
@@ -106,6 +108,12 @@ export const SECTIONS: readonly Section[] = [
     destinations: [
       { to: "/project/$projectId/events", label: SCREENS.events, icon: Activity, keys: "g e" },
       { to: "/project/$projectId/properties", label: SCREENS.properties, icon: Tags, keys: "g o" },
+      {
+        to: "/project/$projectId/annotations",
+        label: SCREENS.annotations,
+        icon: MapPin,
+        keys: "g t",
+      },
       {
         to: "/project/$projectId/ingestion",
         label: SCREENS.ingestion,

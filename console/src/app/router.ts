@@ -1,5 +1,6 @@
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
 import { activityRoutes } from "@/activity/routes";
+import { annotationsRoutes } from "@/annotations/routes";
 import {
   accountRoute,
   organizationRoute,
@@ -70,6 +71,7 @@ const routeTree = rootRoute.addChildren([
       ...groupsRoutes,
       ...cohortsRoutes,
       ...eventsRoutes,
+      ...annotationsRoutes,
       ...ingestionRoutes,
       ...activityRoutes,
       ...projectSettingsRoutes,

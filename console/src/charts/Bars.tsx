@@ -5,8 +5,8 @@ import { BarsSvg } from "./BarsSvg";
 import { CursorBox, NoData } from "./CursorBox";
 import { Figure } from "./Figure";
 import { Legend } from "./Legend";
-import { isHatched } from "./series";
-import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
+import { isHatched, NO_MARKS } from "./series";
+import { activeFirst, nameOf, notedName, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
 
 export interface BarsProps extends Omit<TimeSeriesProps, "thresholds" | "isStacked"> {
@@ -27,7 +27,7 @@ export function Bars(props: BarsProps) {
       onOpen({ index, time, series: one, value: one.values[index] ?? null });
   };
   const cursor = useCursor({ times: times.length, series: series.length, onOpen: onOpen && open });
-  const when = nameOf(props, cursor.index);
+  const when = notedName(props, cursor.index);
   const totalOf = (index: number) =>
     series.reduce((sum, one) => sum + (one.isPrevious ? 0 : (one.values[index] ?? 0)), 0);
   const spoken = [
@@ -72,6 +72,7 @@ export function Bars(props: BarsProps) {
                 zone={props.zone}
                 isPartial={props.isPartial ?? false}
                 isGrouped={props.isGrouped ?? false}
+                marks={props.marks ?? NO_MARKS}
                 width={width}
                 height={height}
                 cursor={cursor.isSet ? cursor.index : null}

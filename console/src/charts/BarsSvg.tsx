@@ -1,6 +1,6 @@
 import { labelled, ticks } from "./scale";
-import { isHatched, markOf, type Series } from "./series";
-import { axisName, type Interval, shortNumber } from "./time";
+import { isHatched, type MomentMark, markOf, type Series } from "./series";
+import { axisName, type Interval, indexOfMoment, shortNumber } from "./time";
 
 interface Props {
   /** Unique on the page: patterns are named by it. */
@@ -12,6 +12,7 @@ interface Props {
   isPartial: boolean;
   /** Side by side instead of stacked. */
   isGrouped: boolean;
+  marks: readonly MomentMark[];
   width: number;
   height: number;
   cursor: number | null;
@@ -33,24 +34,25 @@ export function BarsSvg(props: Props) {
     });
     return Math.max(0, ...sums);
   });
-  const marks = ticks(Math.max(...totals));
-  const most = marks.at(-1) ?? 1;
+  const levels = ticks(Math.max(...totals));
+  const most = levels.at(-1) ?? 1;
   const step = inner.width / Math.max(1, times.length);
   const barWidth = Math.max(1, step - Math.min(3, step * 0.2));
   const heightOf = (value: number) => (value / most) * inner.height;
+  const noted = new Set(props.marks.map(({ at }) => indexOfMoment(times, at)));
   const labels = new Set(labelled(times, props.interval, props.zone, inner.width));
 
   return (
     <svg width={width} height={height} aria-hidden="true" className="block text-[11px]">
       <Patterns id={props.id} series={series} />
-      {marks.map((mark) => (
+      {levels.map((level) => (
         <g
-          key={mark}
-          transform={`translate(${EDGE.left} ${EDGE.top + inner.height - heightOf(mark)})`}
+          key={level}
+          transform={`translate(${EDGE.left} ${EDGE.top + inner.height - heightOf(level)})`}
         >
           <line x2={inner.width} className="stroke-line" />
           <text x={-6} dy="0.32em" textAnchor="end" className="fill-ink-3">
-            {shortNumber(mark)}
+            {shortNumber(level)}
           </text>
         </g>
       ))}
@@ -84,6 +86,16 @@ export function BarsSvg(props: Props) {
                 />
               );
             })}
+            {noted.has(index) && (
+              <line
+                x1={EDGE.left + index * step + 0.5}
+                x2={EDGE.left + index * step + 0.5}
+                y1={EDGE.top}
+                y2={floor}
+                strokeDasharray="2 3"
+                className="stroke-ink-3"
+              />
+            )}
             {isOpenEnd && (
               <rect
                 x={x - 0.5}

@@ -12,7 +12,7 @@ interface Props extends PlotData {
 /** The canvas of lines. */
 export default function Plot(props: Props) {
   const { times, series, interval, zone, isPartial, isStacked, height, cursor } = props;
-  const { thresholds } = props;
+  const { thresholds, marks } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const calls = useRef(props);
@@ -28,6 +28,7 @@ export default function Plot(props: Props) {
       zone,
       isPartial,
       thresholds,
+      marks,
       isStacked,
       height,
     };
@@ -56,7 +57,7 @@ export default function Plot(props: Props) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [times, series, interval, zone, isPartial, thresholds, isStacked, height]);
+  }, [times, series, interval, zone, isPartial, thresholds, marks, isStacked, height]);
 
   useEffect(() => {
     const drawn = plot.current;

@@ -4,8 +4,8 @@ import { NoData } from "./CursorBox";
 import { Figure, type FigureProps } from "./Figure";
 import { LazyPlot } from "./LazyPlot";
 import { Legend } from "./Legend";
-import type { Point, Series, Threshold } from "./series";
-import { type Interval, intervalName } from "./time";
+import { type MomentMark, NO_MARKS, type Point, type Series, type Threshold } from "./series";
+import { type Interval, indexOfMoment, intervalName } from "./time";
 import { useCursor } from "./useCursor";
 
 export interface TimeSeriesProps
@@ -25,6 +25,8 @@ export interface TimeSeriesProps
   onOpen?: (point: Point) => void;
   /** Levels to compare with, such as the limit of a rollback. Keep them stable. */
   thresholds?: readonly Threshold[];
+  /** Notes, which the interval that they are in also says. Keep them stable. */
+  marks?: readonly MomentMark[];
   /** Stacked areas instead of lines. */
   isStacked?: boolean;
   height?: number;
@@ -36,7 +38,7 @@ const NO_THRESHOLDS: readonly Threshold[] = [];
 /** Lines over time. */
 export function TimeSeries(props: TimeSeriesProps) {
   const { times, series, interval, zone, onOpen, format = formatNumber } = props;
-  const { thresholds = NO_THRESHOLDS } = props;
+  const { thresholds = NO_THRESHOLDS, marks = NO_MARKS } = props;
   const height = props.height ?? HEIGHT;
   const open = (index: number, place: number) => {
     const [time, one] = [times[index], series[place]];
@@ -49,7 +51,7 @@ export function TimeSeries(props: TimeSeriesProps) {
     onOpen: onOpen && open,
   });
   const whenOf = (index: number) => nameOf(props, index);
-  const when = whenOf(cursor.index);
+  const when = notedName(props, cursor.index);
   const values = activeFirst(series, cursor.series).map((one) => {
     const value = one.values[cursor.index] ?? null;
     return words.valueOf(one.name, value === null ? words.none : format(value));
@@ -104,6 +106,7 @@ export function TimeSeries(props: TimeSeriesProps) {
               zone={zone}
               isPartial={props.isPartial ?? false}
               thresholds={thresholds}
+              marks={marks}
               isStacked={props.isStacked ?? false}
               height={height}
               cursor={cursor.isSet ? cursor.index : null}
@@ -147,4 +150,14 @@ export function nameOf(
   const name = intervalName(time, props.interval, props.zone);
   const isLast = index === props.times.length - 1;
   return props.isPartial && isLast ? words.soFar(name) : name;
+}
+
+/** The name of an interval, with the notes about it. */
+export function notedName(
+  props: Pick<TimeSeriesProps, "times" | "interval" | "zone" | "isPartial" | "marks">,
+  index: number,
+): string {
+  const { times, marks = NO_MARKS } = props;
+  const noted = marks.filter(({ at }) => indexOfMoment(times, at) === index);
+  return [nameOf(props, index), ...noted.map(({ text }) => text)].join(" · ");
 }

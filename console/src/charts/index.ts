@@ -15,7 +15,14 @@ export { Pie } from "./Pie";
 export { colorsByValue } from "./palette";
 export { type Share, ShareBar, type ShareBarProps } from "./ShareBar";
 export { Sparkline, type SparklineProps } from "./Sparkline";
-export { inReach, type Point, type Series, type SeriesColor, type Threshold } from "./series";
+export {
+  inReach,
+  type MomentMark,
+  type Point,
+  type Series,
+  type SeriesColor,
+  type Threshold,
+} from "./series";
 export { TimeSeries, type TimeSeriesProps } from "./TimeSeries";
 export { type Total, TotalBars, type TotalsProps } from "./Totals";
 export { axisName, captionOf, type Interval, intervalName, rangeName } from "./time";

@@ -1,7 +1,7 @@
 import type uPlot from "uplot";
 import { labelled } from "./scale";
-import { markOf, type Series, type Threshold } from "./series";
-import { axisName, type Interval, shortNumber } from "./time";
+import { type MomentMark, markOf, type Series, type Threshold } from "./series";
+import { axisName, type Interval, indexOfMoment, shortNumber } from "./time";
 
 export interface PlotData {
   times: readonly Date[];
@@ -10,6 +10,7 @@ export interface PlotData {
   zone: string | undefined;
   isPartial: boolean;
   thresholds: readonly Threshold[];
+  marks: readonly MomentMark[];
   /** Each line adds its values to those of the lines before it, with the area between filled. */
   isStacked: boolean;
   height: number;
@@ -124,8 +125,38 @@ export function plotOptions(
         values: (_, splits) => splits.map(shortNumber),
       },
     ],
-    hooks: { setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)] },
+    hooks: {
+      setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)],
+      drawAxes: [(plot) => drawMarks(plot, placesOfMarks(data), color("--ink-3"))],
+    },
   };
+}
+
+const MARK_DASH = [2, 3];
+
+/** A dashed line at each interval that has marks. */
+function drawMarks(plot: uPlot, seconds: readonly number[], color: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = color;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash(MARK_DASH.map((length) => length * devicePixelRatio));
+  for (const second of seconds) {
+    const x = Math.round(plot.valToPos(second, "x", true));
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+function placesOfMarks({ times, marks }: PlotData): number[] {
+  const places = new Set(marks.map(({ at }) => indexOfMoment(times, at)));
+  return [...places].flatMap((index) => {
+    const time = times[index];
+    return time === undefined ? [] : [time.getTime() / 1000];
+  });
 }
 
 const AREA = 0.3;

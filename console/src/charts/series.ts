@@ -17,6 +17,14 @@ export interface Threshold {
   value: number;
 }
 
+/** A note about a moment, drawn as a line up and down. */
+export interface MomentMark {
+  at: Date;
+  text: string;
+}
+
+export const NO_MARKS: readonly MomentMark[] = [];
+
 export type SeriesColor = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
 export interface Point {

@@ -85,3 +85,7 @@ export function captionOf(
 export function shortNumber(value: number): string {
   return Math.abs(value) < 10_000 ? formatNumber(value) : formatCompact(value);
 }
+
+/** Return the place of the interval that a moment is in, or after which it is; -1 if before all. */
+export const indexOfMoment = (times: readonly Date[], at: Date): number =>
+  times.findLastIndex((time) => time <= at);

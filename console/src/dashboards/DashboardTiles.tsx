@@ -37,6 +37,7 @@ export function DashboardTiles({ dashboard, canEdit, ...shown }: Props) {
       if (showsInsight(tile))
         return (
           <InsightTile
+            dashboardId={dashboard.id}
             tile={tile}
             scope={shown.scope}
             isKeptScope={shown.isKeptScope}

@@ -11,6 +11,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { Annotated, type AnnotatedPlace } from "@/annotations";
 import { useProjectId } from "@/app/session";
 import {
   ActorsDrawer,
@@ -37,6 +38,7 @@ import { TileNotes, TileResult } from "./TileResult";
 import { answerOf, type InsightTileData } from "./tiles";
 
 export interface InsightTileProps {
+  dashboardId: number;
   tile: InsightTileData;
   /** null if the dashboard's filter cannot be shown; the tile then runs no query */
   scope: Scope | null;
@@ -109,6 +111,15 @@ export function InsightTile(props: InsightTileProps) {
   );
 }
 
+function usePlace({ dashboardId, tile }: InsightTileProps): AnnotatedPlace {
+  const projectId = useProjectId();
+  const insightId = tile.insight.id;
+  return useMemo(
+    () => ({ projectId, dashboardId, insightId }),
+    [projectId, dashboardId, insightId],
+  );
+}
+
 /** Return whether the tile is visible, or the visible ones have had their head start. */
 function useWanted(box: RefObject<HTMLElement | null>): boolean {
   const [isWanted, setWanted] = useState(false);
@@ -165,6 +176,7 @@ function Asked(props: AskedProps) {
   const { answer, isOutdated, refresh } = answering;
   useRounds(round, refresh);
   const open = useStable(onBehind);
+  const place = usePlace(props);
   const missing = kind.data?.missing(question) ?? null;
   const shown = answer !== undefined && !isOutdated ? answer : undefined;
   const number =
@@ -192,13 +204,15 @@ function Asked(props: AskedProps) {
           <Failed error={answering.error} onRetry={answering.retry} />
         )}
         {shown !== undefined && kind.data !== undefined && props.isDrawn && (
-          <TileResult
-            kind={kind.data}
-            question={question}
-            answer={shown}
-            height={height}
-            onOpen={open}
-          />
+          <Annotated value={place}>
+            <TileResult
+              kind={kind.data}
+              question={question}
+              answer={shown}
+              height={height}
+              onOpen={open}
+            />
+          </Annotated>
         )}
         {shown === undefined && answering.error === null && missing === null && (
           <Skeleton rows={4} />

@@ -17,6 +17,7 @@ const scopes = {
   User: "account",
   OrganizationInvite: "invite",
   AlertConfiguration: "alert",
+  Annotation: "annotation",
   Experiment: "experiment",
   ExperimentHoldout: "holdout",
   ExperimentSavedMetric: "saved metric",

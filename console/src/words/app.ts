@@ -50,6 +50,7 @@ export const words = {
     cohorts: "Cohorts",
     events: "Events",
     properties: "Properties",
+    annotations: "Annotations",
     ingestion: "Ingestion",
     activity: "Activity",
     settings: "Project settings",

@@ -1,5 +1,7 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef } from "react";
+import { Annotated } from "@/annotations";
+import { useProjectId } from "@/app/session";
 import type { Threshold } from "@/charts";
 import { SentenceParts } from "@/filters";
 import { ActorsDrawer } from "@/insights/ActorsDrawer";
@@ -37,6 +39,8 @@ export default function InsightPage() {
     [navigate],
   );
   const state = useQuestion({ ...search }, OWN, write);
+  const projectId = useProjectId();
+  const place = useMemo(() => ({ projectId }), [projectId]);
   const openBehind = (next: Place | undefined) =>
     void navigate({
       search: { ...search, ...(next !== undefined && { behind: next }) },
@@ -44,7 +48,9 @@ export default function InsightPage() {
     });
   return (
     <Page title={words.title} actions={<UnsavedActions question={state.question} />}>
-      <QuestionView state={state} behind={behind} onBehind={openBehind} />
+      <Annotated value={place}>
+        <QuestionView state={state} behind={behind} onBehind={openBehind} />
+      </Annotated>
     </Page>
   );
 }

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
+import { Annotated } from "@/annotations";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { useThresholds } from "@/insights/alerts/thresholds";
 import { QuestionView } from "@/insights/builder/InsightPage";
@@ -45,6 +46,8 @@ export function SavedQuestion({ insight, stored }: Props) {
   );
   const state = useQuestion(draft === undefined ? { ...saved } : { ...changed }, NO_NAMES, write);
   const thresholds = useThresholds(insight.id);
+  const projectId = useProjectId();
+  const place = useMemo(() => ({ projectId, insightId: insight.id }), [projectId, insight.id]);
   const isChanged = JSON.stringify(writeQuestion(state.question)) !== JSON.stringify(saved);
   const discard = () => {
     state.setQuestion(stored);
@@ -60,7 +63,9 @@ export function SavedQuestion({ insight, stored }: Props) {
     });
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <QuestionView state={state} thresholds={thresholds} behind={behind} onBehind={openBehind} />
+      <Annotated value={place}>
+        <QuestionView state={state} thresholds={thresholds} behind={behind} onBehind={openBehind} />
+      </Annotated>
       {isChanged && (
         <Changes
           insight={insight}

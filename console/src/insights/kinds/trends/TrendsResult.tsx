@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import { ChartAnnotations, useAnnotations } from "@/annotations";
 import {
   Bars,
   BigNumber,
@@ -9,7 +10,9 @@ import {
   type Point,
   rangeName,
   type SeriesColor,
+  type Threshold,
   TimeSeries,
+  type TimeSeriesProps,
   TotalBars,
   type TotalsProps,
   WorldMap,
@@ -78,6 +81,11 @@ function TimeChart({ lines, colors, ...props }: ChartProps) {
   const times = useMemo(() => daysOf(lines).map((day) => beginOf(day, zone)), [lines, zone]);
   const series = useMemo(() => seriesOfLines(lines, colors), [lines, colors]);
   const thresholds = useMemo(() => inReach(props.thresholds, series), [props.thresholds, series]);
+  const annotations = useAnnotations(times);
+  const marks = useMemo(
+    () => annotations.map((one) => ({ at: new Date(one.date_marker), text: one.content })),
+    [annotations],
+  );
   const partial = isPartial(lines);
   const chart = {
     caption: captionOf(whatOf(lines), times, interval, { zone, isPartial: partial }),
@@ -96,6 +104,23 @@ function TimeChart({ lines, colors, ...props }: ChartProps) {
         ),
     }),
   };
+  return (
+    <>
+      <Drawn display={display} chart={{ ...chart, marks }} thresholds={thresholds} />
+      {!props.isTile && (
+        <ChartAnnotations annotations={annotations} at={times.at(-1) ?? new Date()} zone={zone} />
+      )}
+    </>
+  );
+}
+
+interface DrawnProps {
+  display: Display;
+  chart: TimeSeriesProps;
+  thresholds: readonly Threshold[];
+}
+
+function Drawn({ display, chart, thresholds }: DrawnProps) {
   if (display === "ActionsBar") return <Bars {...chart} />;
   if (display === "ActionsUnstackedBar") return <Bars {...chart} isGrouped />;
   const isStacked = display === "ActionsAreaGraph";
