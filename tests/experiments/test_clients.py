@@ -129,7 +129,7 @@ async def test_questions_of_2024_are_stored_as_metrics(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("kind", "detail"),
     [
-        ("ActionsNode", "Invalid metric at index 0: There are no actions. Use an EventsNode."),
+        ("ActionsNode", "Invalid metric at index 0: Metrics have no actions. Use an EventsNode."),
         (
             "ExperimentDataWarehouseNode",
             "Invalid metric at index 0: There is no data warehouse. Use an EventsNode.",

@@ -354,6 +354,7 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
         ("groups_types", "all"),
         ("event_definitions", "all"),
         ("property_definitions", "all"),
+        ("actions", "all"),
         ("role", "all"),
         ("experiment_holdouts", "all"),
         ("experiment_saved_metrics", "all"),

@@ -191,6 +191,7 @@ _OF_ACCOUNT = (
 )
 _OF_PROJECT = (
     "/",
+    "/actions/",
     "/activity_log/?limit=100",
     "/alerts/",
     "/annotations/",

@@ -188,6 +188,7 @@ class Filling:
         paid: Json = {"kind": "EventsNode", "event": "paid"}
         metric: Json = {"kind": "ExperimentMetric", "metric_type": "mean", "source": paid}
         held = [{"properties": [], "rollout_percentage": 10}]
+        self.post("/actions/", name="Paid", steps=[{"event": "paid", "url": "/pay"}])
         holdout = self.post("/experiment_holdouts/", name="Held out", filters=held)
         saved = self.post("/experiment_saved_metrics/", name="Payments", query=metric)
         self.post(

@@ -37,6 +37,7 @@ SIGN_OUT = "POST /api/logout/"
 # The scope's object, by the first part of the path after the project.
 OBJECTS = {
     "": "project",
+    "actions": "action",
     "activity_log": "activity_log",
     "alerts": "insight",
     "annotations": "annotation",

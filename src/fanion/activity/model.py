@@ -19,6 +19,7 @@ JobType = Literal["scheduled_change", "auto_rollback", "guarded_release"]
 Scope = Literal[
     "FeatureFlag",
     "Cohort",
+    "Action",
     "EventDefinition",
     "Person",
     "Project",

@@ -3,20 +3,23 @@
 Source: insights.md, section 2.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
+from dataclasses import fields as fields_of
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeGuard, TypeVar
 
+from fanion.actions.conditions import ResolvedAction
 from fanion.insights.breakdowns import GROUP_TYPES_MAX, Breakdowns
 from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, Bound
 from fanion.insights.dates.intervals import DateRange, Interval, widen_to_interval
 from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
-from fanion.insights.parsing.options import CONDITIONS, OFF_SCHEMA, date, switch, text, whole, word
+from fanion.insights.parsing.options import CONDITIONS, date, switch, text, whole, word
 from fanion.properties.filters import ConditionGroup, InCohort, Node, leaves
 from fanion.rest.json_schema import listed, reference
 from fanion.rest.options import Before, Option, Options, read
 from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
+from fanion.rest.validation import INTEGER_MAX, object_id
 
 # Fields of an entity that do not affect what is counted.
 NAMES_OF_ENTITY: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
@@ -40,19 +43,44 @@ PERSON_MATHS: Final = ("total", "dau")
 SERIES: Final = "EventSeries"
 # Events of one question.
 ENTITIES_MAX: Final = 20
+# The `type` of an entity that is an action, and all types.
+ACTION: Final = "actions"
+ENTITY_TYPES: Final = ("events", ACTION)
 _NO_FILTERS = DRAWN | ACCOMPANYING | {TIMES_STAND}
 
 
 def _event(fields: Fields, name: str, _: Before) -> str | None:
     event = fields.raw(name)
+    if is_action(fields):
+        return None
     if event is not None and not isinstance(event, str):
         raise fields.error(name, "The id of an event must be a string.")
     return event
 
 
 def _entity_type(fields: Fields, name: str, _: Before) -> None:
-    if fields.raw(name) not in (None, "events"):
-        raise fields.error(name, 'The type of a series must be "events".')
+    if fields.raw(name) not in (None, *ENTITY_TYPES):
+        raise fields.error(name, 'The type of a series must be "events" or "actions".')
+
+
+def is_action(fields: Fields, kind: str = "type") -> bool:
+    """Return whether an entity, or the place of a number, names an action in place of an event."""
+    return bool(fields.raw(kind) == ACTION)
+
+
+def _action(fields: Fields, name: str, _: Before) -> int | None:
+    """Return the id of an action; older clients send it as text.
+
+    Raises:
+        Invalid: It is no id.
+    """
+    if not is_action(fields):
+        return None
+    sent = fields.raw(name)
+    action_id = object_id(str(sent)) if isinstance(sent, str | int) else None
+    if action_id is None or isinstance(sent, bool):
+        raise fields.error(name, "The id of an action must be a number above 0.")
+    return action_id
 
 
 def _conditions(fields: Fields, name: str, before: Before) -> Node | None:
@@ -71,31 +99,81 @@ class Entity(Options):
     """The events of one step or series.
 
     Attributes:
-        event: None for any event.
+        event: None for any event, and for the events of an action.
+        action: The id of the action.
+        place: The place of the id in the request.
+        events: The names that events of a resolved action can have; None for any, and before.
         sent: The entity as the client wrote it.
 
     Source: insights.md, section 2a.
     """
 
     event: Annotated[
-        str | None, Option(_event, text().schema, "id"), "Name of the event; null for any."
+        str | None,
+        Option(_event, {"type": ["string", "integer", "null"]}, "id"),
+        "Name of the event, null for any; of an action its id.",
     ] = None
-    type: ClassVar[Annotated[str, Option(_entity_type, word(["events"]).schema)]]
+    action: Annotated[int | None, Option(_action, None, "id")] = None
+    type: ClassVar[Annotated[str, Option(_entity_type, word(ENTITY_TYPES).schema)]]
     properties: Annotated[
         Node | None, replace(CONDITIONS, read=_conditions), "Conditions on this event."
     ] = None
     name: Annotated[str | None, text()] = None
     custom_name: Annotated[str | None, text(), "Label of the series."] = None
     order: int = 0
+    events: tuple[str, ...] | None = None
+    is_resolved: bool = False
+    place: str = field(default="", compare=False)
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def completed(self, fields: Fields) -> Self:
-        order = fields.raw("order")
-        return replace(self, order=order if _is_order(order) else 0, sent=fields.values)
+        order, place = fields.raw("order"), fields.place("id")
+        return replace(
+            self, order=order if _is_order(order) else 0, place=place, sent=fields.values
+        )
+
+    @property
+    def id(self) -> str | int | None:
+        """Return the name of the event, or the id of the action."""
+        return self.event if self.action is None else self.action
+
+    @property
+    def type_name(self) -> str:
+        return ENTITY_TYPES[self.action is not None]
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Return the names that the events can have, None for any."""
+        return self.events if self.event is None else (self.event,)
 
     @property
     def label(self) -> str:
         return self.custom_name or self.name or self.event or "All events"
+
+    def resolved(self, action: ResolvedAction) -> Self:
+        """Return the entity with the conditions of its action, whose name is its own by default."""
+        return replace(
+            self,
+            properties=_all_of(action.condition, self.properties),
+            name=self.name or action.name,
+            events=action.events,
+            is_resolved=True,
+        )
+
+
+def read_entity_id(fields: Fields) -> str | int | None:
+    """Return the event or the action by which the place of a number names its series.
+
+    Raises:
+        Invalid: The type is unknown, or the id is none.
+    """
+    fields.choice("entity_type", ENTITY_TYPES, "events")
+    if not is_action(fields, "entity_type"):
+        return fields.text("entity_id")
+    action_id = fields.whole("entity_id", 1, INTEGER_MAX)
+    if action_id is None:
+        raise fields.required("entity_id")
+    return action_id
 
 
 def parse_entities(fields: Fields, name: str, most: int) -> Sequence[tuple[Entity, Fields]]:
@@ -107,9 +185,9 @@ def parse_entities(fields: Fields, name: str, most: int) -> Sequence[tuple[Entit
     Raises:
         Invalid: One cannot be read, or there are more than `most`.
     """
-    if fields.raw("actions"):
-        raise fields.error("actions", "Actions are not supported. Leave it out.")
-    items = fields.items(name, most)
+    items = (*fields.items(name, most), *_actions(fields, most))
+    if len(items) > most:
+        raise fields.error(name, f"Ensure that there are at most {most} events and actions.")
     entities = [(read(Entity, item), item) for item in items]
     if all(_is_order(item.raw("order")) for item in items):
         return sorted(entities, key=lambda pair: pair[0].order)
@@ -117,6 +195,12 @@ def parse_entities(fields: Fields, name: str, most: int) -> Sequence[tuple[Entit
         (entity if _is_order(item.raw("order")) else replace(entity, order=number), item)
         for number, (entity, item) in enumerate(entities)
     ]
+
+
+def _actions(fields: Fields, most: int) -> Iterator[Fields]:
+    """Yield the fields of the entities that older clients send apart from events."""
+    for number, item in enumerate(fields.items("actions", most)):
+        yield fields.item("actions", number, {**item.values, "type": ACTION})
 
 
 def _is_order(order: object) -> TypeGuard[int]:
@@ -135,7 +219,8 @@ def events(kind: type[Options], most: int = ENTITIES_MAX) -> Option:
         return tuple(read(kind, options, entity=entity) for entity, options in pairs)
 
     schema = listed(reference(SERIES), maxItems=most)
-    return Option(read_events, schema, "events", beside={"actions": OFF_SCHEMA})
+    actions = {**schema, "description": "Series of actions, beside those of events."}
+    return Option(read_events, schema, "events", beside={"actions": actions})
 
 
 def refuse_math(entity: Fields, kind: str) -> None:
@@ -245,3 +330,37 @@ def cohorts_named(query: InsightQuery) -> Collection[int]:
     named = (leaf.cohort_id for leaf in conditions if isinstance(leaf, InCohort))
     shown = query.breakdowns.cohorts if query.breakdowns else ()
     return list(dict.fromkeys([*named, *shown]))
+
+
+def actions_named(query: InsightQuery) -> Mapping[int, str]:
+    """Return the ids of the actions that are still to be resolved, each with its first place."""
+    named: dict[int, str] = {}
+    for entity in query.entities:
+        if entity.action is not None and not entity.is_resolved:
+            named.setdefault(entity.action, entity.place)
+    return named
+
+
+def with_actions(query: _Query, actions: Mapping[int, ResolvedAction]) -> _Query:
+    """Return the question with the conditions of its actions.
+
+    Args:
+        actions: At least those of `actions_named`.
+    """
+    resolved: _Query = _resolved(query, actions)
+    return resolved
+
+
+def _resolved(part: Any, actions: Mapping[int, ResolvedAction]) -> Any:
+    """Return a part of a question in which each entity that is an action has its conditions."""
+    if isinstance(part, Entity):
+        is_open = part.action is not None and not part.is_resolved
+        return part.resolved(actions[part.action or 0]) if is_open else part
+    if isinstance(part, tuple):
+        return tuple(_resolved(each, actions) for each in part)
+    if isinstance(part, Options):
+        own = {each.name: getattr(part, each.name) for each in fields_of(part)}
+        changed = {name: _resolved(value, actions) for name, value in own.items()}
+        differing = {name: changed[name] for name in own if changed[name] is not own[name]}
+        return replace(part, **differing) if differing else part
+    return part

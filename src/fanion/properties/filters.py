@@ -19,6 +19,10 @@ ID_MAX = 2**63 - 1
 PROPERTY_TYPES = frozenset({"person", "event", "group"})
 # The type of a property of the event's session; only queries about events have it.
 SESSION: Final = "session"
+# Types of conditions that only the steps of actions have, and that clients cannot send: on the name
+# of the event, and on an attribute of any of the elements that a person clicked.
+METADATA: Final = "event_metadata"
+ELEMENT: Final = "element"
 COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 
 

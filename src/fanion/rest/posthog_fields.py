@@ -217,6 +217,17 @@ OF_EXPERIMENT = _EVERYWHERE | {
     *("health_metrics", "last_refresh", "uuid", "scheduling_config"),
 }
 OF_HOLDOUT = _EVERYWHERE | {"created_by", "created_at", "updated_at"}
+MAINTAINED_OF_ACTION = _EVERYWHERE | {
+    *("created_by", "created_at", "updated_at", "last_calculated_at", "last_updated_at"),
+    *("is_calculating", "is_action", "bytecode_error", "pinned_at", "verified"),
+    "bytecode",
+}
+UNSUPPORTED_OF_ACTION: Mapping[str, str] = {
+    "post_to_slack": "Use a webhook.",
+    "slack_message_format": "Use a webhook.",
+}
+# Names that PostHog's interface writes into a step.
+OF_ACTION_STEP = frozenset({"id", "name", "isNew", "action_id", "created_at"})
 OF_SAVED_METRIC = _EVERYWHERE | {"created_by", "created_at", "updated_at", "uuid"}
 
 OF_ANNOTATION = _EVERYWHERE | {

@@ -1,8 +1,8 @@
 """One project as one JSON document: what `fanion export` writes and `fanion import` reads.
 
 Objects are identified by key or name, never by ids of an installation. Filters contain
-`{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` instead of ids. The document is
-described in docs/transfer.md.
+`{"cohort": key}`, `{"flag": key}`, `{"action": name}` and `{"group_type": name}` instead of
+ids. The document is described in docs/transfer.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
+from fanion.actions.model import DESCRIPTION_CHARS_MAX as ACTION_DESCRIPTION_CHARS_MAX
+from fanion.actions.model import PlainAction
 from fanion.cohorts.model import DESCRIPTION_CHARS_MAX, PlainCohort
 from fanion.events.definitions.model import PlainEventDefinition
 from fanion.events.definitions.properties import PlainPropertyDefinition, PropertyType
@@ -32,7 +34,7 @@ ACCOUNT_FILTERS = "test_account_filters"
 _LEFT_OUT = frozenset(
     {
         *("alerts", "experiment_holdouts", "experiment_saved_metrics", "experiments"),
-        ACCOUNT_FILTERS,
+        *("actions", ACCOUNT_FILTERS),
     }
 )
 # Enough for three million distinct ids of cohort members. Decoding takes up to eight times as much
@@ -108,6 +110,13 @@ class CohortEntry(PlainCohort, frozen=True, kw_only=True, forbid_unknown_fields=
     name: Title | None = None
     description: Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)] = ""
     members: list[list[str]] = field(default_factory=list)
+
+
+class ActionEntry(PlainAction, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An action, which insights and cohorts refer to by its name."""
+
+    name: Name
+    description: Annotated[str, Meta(max_length=ACTION_DESCRIPTION_CHARS_MAX)] = ""
 
 
 class InsightEntry(PlainInsight, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -256,6 +265,7 @@ class Document(Struct, frozen=True, kw_only=True):
     group_types: list[GroupTypeEntry] = []
     event_definitions: list[EventDefinitionEntry] = []
     property_definitions: list[PropertyDefinitionEntry] = []
+    actions: list[ActionEntry] = []
     cohorts: list[CohortEntry] = []
     insights: list[InsightEntry] = []
     dashboards: list[DashboardEntry] = []
@@ -274,6 +284,7 @@ SECTIONS: Mapping[str, tuple[type[Struct], str, str]] = {
     "group_types": (GroupTypeEntry, "group type", "group_type"),
     "event_definitions": (EventDefinitionEntry, "event definition", "name"),
     "property_definitions": (PropertyDefinitionEntry, "property definition", "name"),
+    "actions": (ActionEntry, "action", "name"),
     "cohorts": (CohortEntry, "cohort", "key"),
     "insights": (InsightEntry, "insight", "short_id"),
     "dashboards": (DashboardEntry, "dashboard", "key"),

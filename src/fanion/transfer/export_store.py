@@ -8,10 +8,11 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
+from fanion.actions.store import all_actions
 from fanion.cohorts.members.store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
-from fanion.db.schema.events import event_marks, event_properties, property_definitions
+from fanion.db.schema.events import actions, event_marks, event_properties, property_definitions
 from fanion.db.schema.experiments import (
     experiment_holdouts,
     experiment_metric_links,
@@ -43,6 +44,7 @@ from fanion.transfer.document import (
     RoleEntry,
 )
 from fanion.transfer.snapshot import (
+    SnapshotAction,
     SnapshotAlert,
     SnapshotCohort,
     SnapshotDashboard,
@@ -124,6 +126,7 @@ def read_project(
         property_definitions=counted(_property_definitions(connection, project_id)),
         cohorts=counted(_cohorts(connection, project_id)),
         members=_members(connection, project_id, progress) if with_members else {},
+        actions=counted(_actions(connection, project_id)),
         insights=counted(_insights(connection, project_id)),
         dashboards=counted(_dashboards(connection, project_id)),
         tiles=counted(_tiles(connection, project_id)),
@@ -144,6 +147,7 @@ def _row_count(connection: Connection, project: Project) -> int:
         _event.project_id == project.id,
         _property.project_id == project.id,
         _cohort.project_id == project.id,
+        (actions.c.project_id == project.id) & actions.c.deleted.is_(False),
         _insight.project_id == project.id,
         (_dashboard.project_id == project.id) & _dashboard.deleted.is_(False),
         (_tile.project_id == project.id) & _tile.deleted.is_(False),
@@ -157,6 +161,13 @@ def _row_count(connection: Connection, project: Project) -> int:
     counts = [select(func.count()).where(condition) for condition in conditions]
     members = select(func.count()).select_from(_member_rows(project.id).subquery())
     return sum(connection.scalar(count) or 0 for count in (*counts, members))
+
+
+def _actions(connection: Connection, project_id: int) -> list[SnapshotAction]:
+    return [
+        SnapshotAction(**shared_fields(action, SnapshotAction))
+        for action in all_actions(connection, project_id)
+    ]
 
 
 def _event_definitions(connection: Connection, project_id: int) -> list[EventDefinitionEntry]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fanion.actions.references import action_places
 from fanion.flags.engine.definition import parse_rules
 from fanion.properties.filters import COHORT_TYPES
 from fanion.transfer.document import CohortEntry, FlagEntry
@@ -31,6 +32,7 @@ class Names:
         flags: Keys by id in decimal and by key, since a condition may contain either.
         named: Ids of the cohorts that were referred to so far.
         missing: Generated keys of cohorts that were referred to and are not in `cohorts`.
+        actions: Without deleted ones.
     """
 
     cohorts: Mapping[int, str] = field(default_factory=dict)
@@ -38,6 +40,7 @@ class Names:
     group_types: Mapping[int, str] = field(default_factory=dict)
     named: set[int] = field(default_factory=set)
     missing: dict[int, str] = field(default_factory=dict)
+    actions: Mapping[int, str] = field(default_factory=dict)
 
     def named_part(self, part: dict[str, Any]) -> dict[str, Any]:
         kind = part.get("type")
@@ -53,6 +56,10 @@ class Names:
                 part[name] = {"group_type": group_type}
         if part.get("breakdown_type") == "cohort":
             part["breakdown"] = _each(part.get("breakdown"), self._named_number)
+        for place, field_name in action_places(part):
+            action_id = _number(place.get(field_name))
+            if action_id is not None:
+                place[field_name] = {"action": self.actions.get(action_id)}
         return part
 
     def _named_number(self, value: object) -> object:
@@ -83,6 +90,7 @@ class Ids:
     cohorts: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
     group_types: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, int] = field(default_factory=dict)
 
     def numbered_part(self, part: dict[str, Any]) -> dict[str, Any]:
         """Replace the names in an object of a condition by ids.
@@ -107,7 +115,16 @@ class Ids:
             part["breakdown"] = _each(
                 part.get("breakdown"), lambda value: _found(value, "cohort", self.cohorts)
             )
+        for place, field_name in action_places(part):
+            if place.get(field_name) is not None:
+                place[field_name] = self._action(place[field_name])
         return part
+
+    def _action(self, named: Any) -> Any:
+        """Return the id of an action; 0, which no action has, for one that does not exist."""
+        if _number(named) is not None:
+            raise ValueError(f'action {named} must be given by name, as {{"action": "…"}}')
+        return 0 if named == {"action": None} else _found(named, "action", self.actions)
 
     def _flag(self, key: Any) -> Any:
         """Return the id of a flag that a condition names.

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fanion.actions.model import PlainAction
 from fanion.cohorts.model import PlainCohort
 from fanion.experiments.model import PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
@@ -16,6 +17,7 @@ from fanion.insights.dashboards.model import PlainDashboard
 from fanion.insights.saved.model import PlainInsight
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
+    ActionEntry,
     AlertEntry,
     CohortEntry,
     DashboardEntry,
@@ -54,6 +56,10 @@ class SnapshotFlag(PlainFlag, frozen=True, kw_only=True):
 
 
 class SnapshotCohort(PlainCohort, frozen=True, kw_only=True):
+    id: int
+
+
+class SnapshotAction(PlainAction, frozen=True, kw_only=True):
     id: int
 
 
@@ -114,7 +120,7 @@ class Stored:
 
     Attributes:
         group_types: Indexes by name.
-        cohorts: Including deleted ones, unlike flags and dashboards.
+        cohorts: Including deleted ones, unlike flags, dashboards and actions.
         members: The members of static cohorts, by cohort: the distinct ids of each member.
         insights: Including deleted ones.
         usage_dashboards: Ids of dashboards that flags have created, including deleted flags.
@@ -125,6 +131,7 @@ class Stored:
     property_definitions: Sequence[PropertyDefinitionEntry] = ()
     cohorts: Sequence[SnapshotCohort] = ()
     members: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+    actions: Sequence[SnapshotAction] = ()
     insights: Sequence[SnapshotInsight] = ()
     dashboards: Sequence[SnapshotDashboard] = ()
     tiles: Sequence[SnapshotTile] = ()
@@ -183,6 +190,7 @@ def names_of(stored: Stored, keys: Keys) -> Names:
         cohorts=keys.cohorts,
         flags={flag.key: flag.key for flag in stored.flags} | by_id,
         group_types={index: name for name, index in stored.group_types.items()},
+        actions={action.id: action.name for action in stored.actions},
     )
 
 
@@ -207,6 +215,10 @@ def document_of(stored: Stored) -> Document:
         property_definitions=sorted(
             stored.property_definitions, key=lambda definition: definition.name
         ),
+        actions=[
+            ActionEntry(**shared_fields(action, PlainAction))
+            for action in sorted(stored.actions, key=lambda action: action.name)
+        ],
         cohorts=_cohorts(stored, names),
         insights=sorted(insights.values(), key=lambda insight: insight.short_id),
         dashboards=[

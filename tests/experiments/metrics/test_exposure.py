@@ -62,7 +62,7 @@ def test_the_copy_of_the_default_event_exposes_too() -> None:
         (
             {"exposure_config": {"kind": "ActionsNode", "id": 1}},
             "exposure_criteria__exposure_config__kind",
-            "There are no actions. Use ExperimentEventExposureConfig.",
+            "Exposures have no actions. Use ExperimentEventExposureConfig.",
         ),
         (
             {"exposure_config": {"kind": "EventConfig", "event": "a"}},

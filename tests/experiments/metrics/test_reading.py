@@ -172,7 +172,7 @@ def test_conditions_are_those_of_insights() -> None:
         (
             metric("mean", source={"kind": "ActionsNode", "id": 7}),
             "m__source__kind",
-            "There are no actions. Use an EventsNode.",
+            "Metrics have no actions. Use an EventsNode.",
         ),
         (
             metric("mean", source={"kind": "ExperimentDataWarehouseNode"}),

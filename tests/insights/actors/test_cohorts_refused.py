@@ -93,7 +93,7 @@ BAD: list[tuple[dict[str, str], Json]] = [
     ({"insight": "TRENDS", "events": "{}"}, wrong("Must be a list.", "events")),
     (
         {"insight": "TRENDS", "events": SEEN, "entity_type": "actions"},
-        wrong('entity_type must be "events".', "entity_type"),
+        wrong("This field is required.", "entity_id", "required"),
     ),
     (
         {"insight": "TRENDS", "events": SEEN, "date_from": "2024-02-02", "date_to": "2024-02-01"},

@@ -43,6 +43,8 @@ ACCEPTED_TRENDS: dict[str, Json] = {
     "groups": trend(events=[{"id": "paid", "math": "unique_group", "math_group_type_index": 0}]),
     "the running sum": trend(display="ActionsLineGraphCumulative"),
     "smoothing": trend(smoothing_intervals=7, compare_to="-1w", interval="minute"),
+    "an action": trend(events=[{"id": 5, "type": "actions"}]),
+    "actions": trend(actions=[{"id": 5}]),
     "any event": {"events": [{"id": None, "name": "All", "type": "events", "order": 0}]},
 }
 REFUSED_TRENDS: dict[str, Json] = {
@@ -53,9 +55,8 @@ REFUSED_TRENDS: dict[str, Json] = {
     "a currency": trend(
         events=[{"id": "paid", "math_property_revenue_currency": {"static": "EUR"}}]
     ),
-    "an action": trend(events=[{"id": 5, "type": "actions"}]),
     "an event by event": trend(events=[{"id": "paid", "evnt": 1}]),
-    "actions": trend(actions=[{"id": 5}]),
+    "an action of mistyped name": trend(actions=[{"id": 5, "evnt": 1}]),
     "a long formula": trend(formula="A + " * 200 + "A"),
     "a map of heat": trend(display="CalendarHeatmap"),
     "less than none": trend(smoothing_intervals=-1),

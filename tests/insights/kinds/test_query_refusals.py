@@ -61,10 +61,15 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         'Unknown field "funnelsFilter".',
     ),
     "series that are no list": ({**TRENDS, "series": A}, "query__series", "Must be a list."),
-    "an action": (
-        {**TRENDS, "series": [{"kind": "ActionsNode", "id": 1}]},
+    "a table": (
+        {**TRENDS, "series": [{"kind": "DataWarehouseNode", "id": 1}]},
         "query__series__0__kind",
-        '"ActionsNode" is not supported.',
+        '"DataWarehouseNode" is not supported. Use "EventsNode" or "ActionsNode".',
+    ),
+    "no action": (
+        {**TRENDS, "series": [{"kind": "ActionsNode", "id": "Paid"}]},
+        "query__series__0__id",
+        "The id of an action must be a number above 0.",
     ),
     "unknown name of a series": (
         {**TRENDS, "series": [{**A, "evnt": "b"}]},

@@ -42,7 +42,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "breakdown",
         "Life cycles with breakdown are not supported. Leave it out.",
     ),
-    ({"actions": [{"id": 1}]}, "actions", "Actions are not supported. Leave it out."),
+    (
+        {"events": [A], "actions": [{"id": 1}]},
+        "events",
+        "A life cycle needs exactly one event.",
+    ),
 ]
 
 

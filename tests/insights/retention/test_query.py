@@ -105,8 +105,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     (
         {"target_entity": {"id": "a", "type": "actions"}},
-        "target_entity__type",
-        'The type of a series must be "events".',
+        "target_entity__id",
+        "The id of an action must be a number above 0.",
     ),
     (
         {"target_entity": {"id": "a", "math": "sum"}},

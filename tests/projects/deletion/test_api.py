@@ -106,6 +106,7 @@ async def fill(tenant: Tenant) -> None:
     )
     await posted(tenant, "/annotations/", content="Released")
     share = {"rollout_percentage": 10}
+    await posted(tenant, "/actions/", name="Paid", steps=[{"event": "paid"}])
     holdout = await posted(tenant, "/experiment_holdouts/", name="Some", filters=[share])
     saved = await posted(tenant, "/experiment_saved_metrics/", name="Sales", query=PURCHASES)
     await posted(

@@ -12,6 +12,9 @@ from fanion.accounts.sign_in.api import LoginApi, PreflightApi
 from fanion.accounts.sign_in.second_factor_api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
+from fanion.actions.api import ActionsApi
+from fanion.actions.service import ActionService
+from fanion.actions.store import ActionStore
 from fanion.app.application import management_base_url
 from fanion.app.parts.accounts import build_oidc_login
 from fanion.app.server import Server
@@ -81,6 +84,7 @@ from fanion.insights.dashboards.shares_store import ShareStore
 from fanion.insights.questions.api import QuestionsApi
 from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.saved.api import InsightsApi
+from fanion.insights.saved.uses_store import insights_using
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.data_export.api import PersonExportApi
@@ -142,6 +146,7 @@ CONTROLLERS = (
     FlagEvaluationApi,
     SecretKeysApi,
     EventsApi,
+    ActionsApi,
     LiveEventsApi,
     LiveVisitorsApi,
     EventDefinitionsApi,
@@ -342,6 +347,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "live": server.live.events,
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,
+        "actions": ActionService(ActionStore(records), (insights_using,)),
         "definitions": DefinitionService(DefinitionStore(records), events),
         "persons": PersonChanges(
             records,

@@ -56,6 +56,24 @@ event_properties = Table(
 )
 
 
+# Named unions of events with conditions.
+actions = Table(
+    "actions",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("tags", Json, nullable=False),
+    Column("steps", Json, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
 # Numbers of items by the minute in which they were accepted, and by outcome. Only finished items
 # count: one that still waits in the accept log is not here.
 ingestion_ledger = Table(

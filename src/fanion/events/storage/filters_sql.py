@@ -8,10 +8,20 @@ from datetime import datetime
 from typing import Final
 
 from fanion.properties.bindings import NO_COLUMNS, Bindings, DedicatedColumns
-from fanion.properties.condition_sql import holds_without, property_condition
-from fanion.properties.filters import Property
+from fanion.properties.condition_sql import (
+    event_text,
+    holds_without,
+    property_condition,
+    value_condition,
+)
+from fanion.properties.filters import ELEMENT, METADATA, ConditionGroup, Node, Property
 
 NO_PERSON: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
+
+CHAIN: Final = "$elements_chain"
+# Finds the values of an attribute in a chain of elements, in which quotes are escaped.
+_ATTRIBUTE: Final = r'[:"]{name}="((?:[^"\\]|\\.)*)"'
+_ESCAPED: Final = '\\"'
 
 # The selected persons, and all that were merged into them.
 _WITH_MERGED = """
@@ -42,7 +52,41 @@ def event_condition(
         return property_condition(leaf, bindings, now, events_of=project, columns=columns)
     if leaf.type == "group":
         return _of_group(leaf, bindings, project, now)
+    if leaf.type == METADATA:
+        return f"event = {bindings.text(str(leaf.value))}"
+    if leaf.type == ELEMENT:
+        return _of_element(leaf, bindings, now, columns)
     return _of_person(leaf, bindings, project, now)
+
+
+def tree_condition(
+    node: Node,
+    bindings: Bindings,
+    project: str,
+    now: datetime,
+    columns: DedicatedColumns = NO_COLUMNS,
+) -> str:
+    """Compile a tree of comparisons with properties, such as the steps of an action.
+
+    Args:
+        node: A tree that is not empty, and has only comparisons that `event_condition` compiles.
+        bindings: As for `event_condition`, like all that follow.
+    """
+    if isinstance(node, ConditionGroup):
+        parts = [tree_condition(child, bindings, project, now, columns) for child in node.children]
+        return f"({f' {node.type} '.join(parts)})"
+    assert isinstance(node, Property)  # steps of actions have no others
+    return event_condition(node, bindings, project, now, columns)
+
+
+def _of_element(
+    leaf: Property, bindings: Bindings, now: datetime, columns: DedicatedColumns
+) -> str:
+    """Compile a condition on an attribute: it holds if it does for any element of the chain."""
+    chain = event_text(CHAIN, bindings, columns)
+    values = f"extractAll({chain}, {bindings.text(_ATTRIBUTE.format(name=leaf.key))})"
+    value = f"replaceAll(attribute, {bindings.text(_ESCAPED)}, '\"')"
+    return f"arrayExists(attribute -> {value_condition(leaf, value, bindings, now)}, {values})"
 
 
 def _of_person(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:

@@ -90,7 +90,7 @@ def _event(fields: Fields) -> tuple[str | None, Conditions | None]:
         return None, None
     require_known(config.values, _CONFIG_KNOWN, config.at)
     if config.text("kind") == "ActionsNode":
-        raise config.error("kind", f"There are no actions. Use {CONFIG_KIND}.")
+        raise config.error("kind", f"Exposures have no actions. Use {CONFIG_KIND}.")
     if (kind := config.text("kind") or CONFIG_KIND) != CONFIG_KIND:
         raise no_choice(kind, (CONFIG_KIND,), config.place("kind"))
     event = config.text("event")

@@ -21,7 +21,7 @@ MATHS: Final[tuple[Math, ...]] = get_args(Math)
 PROPERTY_MATHS: Final = frozenset({"sum", "avg", "min", "max"})
 _KINDS: Final = frozenset({"EventsNode"})
 _REFUSED_KINDS: Final = {
-    "ActionsNode": "There are no actions. Use an EventsNode.",
+    "ActionsNode": "Metrics have no actions. Use an EventsNode.",
     "ExperimentDataWarehouseNode": "There is no data warehouse. Use an EventsNode.",
 }
 # The fields of an event in PostHog's API of any version.

@@ -22,7 +22,7 @@ from fanion.insights.calculation.service import Analysis, Calculation, with_test
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.kinds.service import KINDS_BY_INSIGHT, kind_name, read_query
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.query import InsightQuery
+from fanion.insights.query import ACTION, InsightQuery
 from fanion.insights.sql.compiler import Statement
 from fanion.persons.search_store import NAMES
 from fanion.projects.model import Project
@@ -272,7 +272,7 @@ def _refuse_other_places(fields: Fields, insight: str, places: Collection[str]) 
 
 def _with_named(events: Any, sent: Mapping[str, Any]) -> Any:
     """Add the event that the place names: older clients ask for the actors of any event."""
-    name = sent.get("entity_id")
+    name = None if sent.get("entity_type") == ACTION else sent.get("entity_id")
     known = events or []
     if not isinstance(name, str) or not name or not isinstance(known, list):
         return events

@@ -10,8 +10,8 @@ from fanion.insights.query import Entity
 
 def entity_action(entity: Entity, order: int) -> dict[str, Any]:
     return {
-        "id": entity.event,
-        "type": "events",
+        "id": entity.id,
+        "type": entity.type_name,
         "order": order,
         "name": entity.name or entity.event,
         "custom_name": entity.custom_name,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
+from fanion.actions.store import resolve_actions
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
 from fanion.errors import Invalid
@@ -18,8 +19,15 @@ from fanion.insights.calculation.statements_service import (
 )
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.conditions import project_conditions
-from fanion.insights.query import Entity, InsightQuery, cohorts_named, with_scope
-from fanion.insights.sql.compiler import SqlContext, Statement
+from fanion.insights.query import (
+    Entity,
+    InsightQuery,
+    actions_named,
+    cohorts_named,
+    with_actions,
+    with_scope,
+)
+from fanion.insights.sql.compiler import SqlContext, Statement, names_of
 from fanion.projects.model import Project
 from fanion.properties.bindings import NO_COLUMNS, is_nested_code
 
@@ -96,6 +104,7 @@ class Analysis:
         self, project: Project, query: _Query, now: datetime
     ) -> tuple[_Query, Calculation]:
         """Return the query with the conditions of the project, and what its calculation needs."""
+        query = await resolve_query(self.records, project.id, query)
         query = with_test_account_filters(project, query)
         run, rows_read = uuid4(), RowsRead()
         statements = self.statements.counting(rows_read.add)
@@ -142,14 +151,32 @@ async def _first_event(
     statements: Statements, project_id: int, entities: Collection[Entity]
 ) -> datetime | None:
     """Return the time of the oldest of these events."""
-    names = [entity.event for entity in entities if entity.event is not None]
+    names = names_of(entities)
     parameters: Mapping[str, Any] = {
         "project_id": project_id,
-        "any_event": len(names) < len(entities),
-        "events": names,
+        "any_event": names is None,
+        "events": names or [],
     }
     [(number, first)] = await statements.rows(project_id, Statement(FIRST_EVENT, parameters))
     return first if number else None
+
+
+async def resolve_query(records: Records, project_id: int, query: _Query) -> _Query:
+    """Return the question with the conditions of the actions that it names, as they are now.
+
+    Raises:
+        Invalid: There is no such action.
+        RecordsUnavailable: The records store does not answer.
+    """
+    named = actions_named(query)
+    if not named:
+        return query
+    actions = await resolve_actions(records, project_id, named)
+    for action_id, place in named.items():
+        if action_id not in actions:
+            detail = f"Action with id {action_id} does not exist"
+            raise Invalid(detail, code="action_does_not_exist", attr=place or None)
+    return with_actions(query, actions)
 
 
 def require_few_numbers(numbers: int, most: int) -> None:

@@ -158,7 +158,7 @@ def _others(compiler: Compiler, correlation: CorrelationSql) -> str:
     where = free.where(correlation.funnel.reach, _events(query))
     names = "[toString(event)]"
     if query.type == "events":
-        own = [step.event for step in query.funnel.steps if step.event is not None]
+        own = [name for step in query.funnel.steps for name in step.names or ()]
         left_out = compiler.bindings.texts([*own, *query.exclude_event_names])
         where += f"\n   AND event NOT IN {left_out}"
     else:

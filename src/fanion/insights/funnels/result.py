@@ -56,7 +56,7 @@ class FunnelAnswer:
                 **self._named(number),
                 "people": [],
                 "count": counts[number],
-                "type": "events",
+                "type": self.query.steps[number].type_name,
                 "average_conversion_time": times[2 * number] if counts[number] else None,
                 "median_conversion_time": times[2 * number + 1] if counts[number] else None,
                 **self._people(urls, number, value),
@@ -71,7 +71,7 @@ class FunnelAnswer:
             name = f"Completed {number + 1} step{'s' if number else ''}"
             return {"action_id": None, "name": name, "custom_name": None, "order": number}
         return {
-            "action_id": step.event,
+            "action_id": step.id,
             "name": step.name or step.event or step.label,
             "custom_name": step.custom_name,
             "order": number,

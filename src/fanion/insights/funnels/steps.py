@@ -55,9 +55,12 @@ class Cluster:
 def contains(outer: Entity, inner: Entity) -> bool:
     """Return whether every event of `inner` matches `outer`, judged by their form.
 
-    This holds if `outer` has the same event, or any, and only conditions that `inner` has too.
+    This holds if `outer` has the same event or action, or any event, and only conditions that
+    `inner` has too.
     """
     if outer.event is not None and outer.event != inner.event:
+        return False
+    if outer.action not in (None, inner.action):
         return False
     own = list(_all_of(inner.properties))
     return all(condition in own for condition in _all_of(outer.properties))
@@ -136,7 +139,7 @@ def _are_equal(one: Entity, other: Entity) -> bool:
 
 def _can_share(one: Entity, other: Entity) -> bool:
     """Return whether an event may match both, whatever their conditions are."""
-    return None in (one.event, other.event) or one.event == other.event
+    return one.names is None or other.names is None or not set(one.names).isdisjoint(other.names)
 
 
 def _all_of(node: Node | None) -> Iterator[Node]:

@@ -216,12 +216,16 @@ class StandardForm:
 
 def _entity(value: object, at: str) -> Translation:
     sent = require_object(value, at)
-    if sent.get("kind") not in (None, "EventsNode"):
+    kind = sent.get("kind")
+    if kind not in (None, "EventsNode", "ActionsNode"):
         raise Invalid(
-            f'"{sent["kind"]}" is not supported. Use "EventsNode".', attr=join_place(at, "kind")
+            f'"{kind}" is not supported. Use "EventsNode" or "ActionsNode".',
+            attr=join_place(at, "kind"),
         )
     require_known(sent, names.EVENTS_NODE.known, at)
     translation = Translation()
+    if kind == "ActionsNode":
+        translation.put("type", "actions", join_place(at, "kind"))
     for name, inner in sent.items():
         filter_name = names.EVENTS_NODE.filter_name(name)
         if filter_name is not None:

@@ -46,7 +46,7 @@ async def unknown_names(
 
 
 def _events(query: InsightQuery) -> Collection[str]:
-    return dict.fromkeys(entity.event for entity in query.entities if entity.event is not None)
+    return dict.fromkeys(name for entity in query.entities for name in entity.names or ())
 
 
 def _properties(query: InsightQuery) -> Collection[str]:

@@ -17,6 +17,7 @@ from fanion.db.schema.insights import insight_results
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.turns.asker_service import shared_context
+from fanion.insights.calculation.service import resolve_query
 from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, parse_bound
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
 from fanion.insights.query import InsightQuery, with_scope
@@ -159,10 +160,20 @@ class ResultCache:
         Args:
             queries: The questions; None for a stored one that cannot be calculated.
         """
-        keys = [None if query is None else cache_key(project, query) for query in queries]
+        resolved = [await self._resolved(project, query) for query in queries]
+        keys = [None if query is None else cache_key(project, query) for query in resolved]
         known = [key for key in keys if key is not None]
         results = await self._store.load_results(project.id, known, now) if known else {}
         return [results.get(key or "", NO_RESULT) for key in keys]
+
+    async def _resolved(self, project: Project, query: InsightQuery | None) -> InsightQuery | None:
+        """Return a question with the conditions of its actions, None if one does not exist."""
+        if query is None:
+            return None
+        try:
+            return await resolve_query(self._store.records, project.id, query)
+        except Invalid:
+            return None
 
     async def get_or_calculate(
         self, project: Project, query: InsightQuery, now: datetime
@@ -188,8 +199,9 @@ class ResultCache:
         Args:
             with_missing: Whether those that were never calculated are calculated, too.
         """
-        results = await self.cached(project, queries, now)
-        for query, known in zip(queries, results, strict=True):
+        resolved = [await self._resolved(project, query) for query in queries]
+        results = await self.cached(project, resolved, now)
+        for query, known in zip(resolved, results, strict=True):
             is_stale = with_missing or known.calculated_at is not None
             if query is not None and is_stale and not _is_fresh(project, query, known, now):
                 self._renew_in_background(project, query, now)
@@ -225,6 +237,7 @@ class ResultCache:
 
         The calculation ends early when no client waits for it any more.
         """
+        query = await resolve_query(self._store.records, project.id, query)
         key = project.id, cache_key(project, query)
         run = self._running.get(key)
         if run is None:

@@ -7,10 +7,12 @@ from typing import Any, Final, Literal
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid
+from fanion.insights.calculation.service import resolve_query
 from fanion.insights.kinds.service import (
     check_savable,
     fields_of_query,
     has_filters,
+    is_calculated,
     read_query,
     read_sent_query,
 )
@@ -70,29 +72,36 @@ class QuestionService:
         """Read a question by `filters` that is to be answered now.
 
         Raises:
-            Invalid: It cannot be calculated, or names a cohort that does not exist.
+            Invalid: It cannot be calculated, or names a cohort or an action that does not exist.
         """
         check_question(fields)
         await self._require_cohorts(project_id, fields)
-        return read_query(Fields(fields.values, fields.places, fields.at))
+        question = read_query(Fields(fields.values, fields.places, fields.at))
+        return await resolve_query(self.records, project_id, question)
 
     async def read_query(self, project_id: int, query: object) -> InsightQuery:
         """Read a question by a `query` that is to be answered now.
 
         Raises:
-            Invalid: It cannot be calculated, or names a cohort that does not exist.
+            Invalid: It cannot be calculated, or names a cohort or an action that does not exist.
         """
         question = check_query(query)
         if has_filters(query):
             await self._require_cohorts(project_id, fields_of_query(query))
-        return question
+        return await resolve_query(self.records, project_id, question)
 
     async def check_filters(
         self, project_id: int, filters: Mapping[str, Any], at: str = ""
     ) -> None:
-        """Raise Invalid for `filters` that are wrong, or name a cohort that does not exist."""
+        """Check `filters`.
+
+        Raises:
+            Invalid: They are wrong, or name a cohort or an action that does not exist.
+        """
         check_insight_filters(filters, at)
         await self._require_cohorts(project_id, Fields(filters, at=at))
+        if is_calculated(filters):
+            await resolve_query(self.records, project_id, read_query(Fields(filters, at=at)))
 
     async def _require_cohorts(self, project_id: int, fields: Fields) -> None:
         named = cohort_places(fields)

@@ -143,10 +143,8 @@ class Compiler:
 
     def _named(self, entities: Collection[Entity]) -> list[str]:
         """Return conditions on entities; names come first, since the table is ordered by them."""
-        names = list(dict.fromkeys(entity.event for entity in entities if entity.event is not None))
-        conditions = []
-        if all(entity.event is not None for entity in entities):
-            conditions.append(f"event IN {self.bindings.texts(names)}")
+        names = names_of(entities)
+        conditions = [] if names is None else [f"event IN {self.bindings.texts(names)}"]
         if all(entity.properties is not None for entity in entities):
             conditions.append(f"({' OR '.join(self.entity(entity) for entity in entities)})")
         return conditions
@@ -273,6 +271,14 @@ class Compiler:
 
     def number_of(self, text: str) -> str:
         return number_sql(text)
+
+
+def names_of(entities: Collection[Entity]) -> Sequence[str] | None:
+    """Return the names that the events of some entities can have, each once; None for any."""
+    named = [entity.names for entity in entities]
+    if any(names is None for names in named):
+        return None
+    return list(dict.fromkeys(name for names in named for name in names or ()))
 
 
 def _sessions_together(group: ConditionGroup) -> Sequence[Node]:

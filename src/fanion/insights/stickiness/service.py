@@ -25,6 +25,7 @@ from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
+from fanion.insights.query import read_entity_id
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.stickiness.query import StickinessQuery, read_stickiness
 from fanion.insights.stickiness.result import stickiness_entry
@@ -80,9 +81,9 @@ def read_stickiness_place(fields: Fields, query: StickinessQuery) -> StickinessP
 def _series(fields: Fields, query: StickinessQuery) -> int:
     """Return the index of the series, given by its index or as the first one of an event."""
     order = fields.whole("entity_order", 0, len(query.series) - 1)
-    event = fields.text("entity_id")
+    named = read_entity_id(fields)
     for index, series in enumerate(query.series):
-        if order in (None, index) and event in (None, series.entity.event):
+        if order in (None, index) and named in (None, series.entity.id):
             return index
     raise fields.error("entity_id", "The question has no such series.")
 

@@ -15,6 +15,7 @@ from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.dates.intervals import DateRange, midnight
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import read_entity_id
 from fanion.insights.sql.compiler import OTHER
 from fanion.insights.trends.frames import Frame, last_day
 from fanion.insights.trends.maths import Math
@@ -74,12 +75,10 @@ def _series(fields: Fields, query: TrendsQuery) -> int:
     if not query.series:
         raise fields.error("events", "At least one event is required.")
     order = fields.whole("entity_order", 0, len(query.series) - 1)
-    event, math = fields.text("entity_id"), fields.text("entity_math")
-    if fields.text("entity_type") not in (None, "events"):
-        raise fields.error("entity_type", 'entity_type must be "events".')
+    named, math = read_entity_id(fields), fields.text("entity_math")
     if order is not None:
         return order
-    matches = [n for n, series in enumerate(query.series) if event in (None, series.entity.event)]
+    matches = [n for n, series in enumerate(query.series) if named in (None, series.entity.id)]
     if not matches:
         raise fields.error("entity_id", "The question has no such series.")
     return next((n for n in matches if query.series[n].math.word == math), matches[0])

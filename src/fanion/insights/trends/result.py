@@ -252,8 +252,8 @@ def _people(query: TrendsQuery, line: _Line, urls: PeopleUrls | None, day: Any =
     if urls is None or isinstance(line.of, Formula):
         return {}
     place = {
-        "entity_id": line.of.entity.event,
-        "entity_type": "events",
+        "entity_id": line.of.entity.id,
+        "entity_type": line.of.entity.type_name,
         "entity_math": line.of.math.word,
         "entity_order": line.order,
         "day": day,

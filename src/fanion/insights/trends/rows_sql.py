@@ -240,8 +240,8 @@ class SeriesRows:
         condition = (
             f"{compiler.project} AND timestamp < {compiler.bindings.time(self.query.span.end)}"
         )
-        if entity.event is not None:
-            condition += f" AND event = {compiler.bindings.text(entity.event)}"
+        if entity.names is not None:
+            condition += f" AND event IN {compiler.bindings.texts(entity.names)}"
         if self.by_group:
             condition += f" AND {compiler.who()} != ''"
         if self.math.word == "first_time_for_user":

@@ -22,6 +22,7 @@ FRESH_FOR = timedelta(minutes=10)
 
 ALL_SCOPES = "*"
 SCOPE_OBJECTS = (
+    "action",
     "activity_log",
     "annotation",
     "cohort",

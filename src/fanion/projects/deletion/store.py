@@ -19,6 +19,7 @@ from fanion.db.bulk import upsert
 from fanion.db.schema.activity import activity_log, event_copies
 from fanion.db.schema.cohorts import cohort_imports, cohort_recounts, cohorts
 from fanion.db.schema.events import (
+    actions,
     event_properties,
     ingestion_counts,
     ingestion_examples,
@@ -95,6 +96,7 @@ EMPTIED: Final[tuple[Table, ...]] = (
     mirror_outbox,
     groups,
     group_types,
+    actions,
     event_definitions,
     property_definitions,
     event_properties,

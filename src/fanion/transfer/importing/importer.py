@@ -19,6 +19,7 @@ from fanion.groups.store import write_types
 from fanion.projects.store import move_flag_version, set_account_filters
 from fanion.transfer.document import ACCOUNT_FILTERS, Document, DocumentError
 from fanion.transfer.export_store import read_project
+from fanion.transfer.importing.actions import import_actions
 from fanion.transfer.importing.cohorts import import_cohorts
 from fanion.transfer.importing.definitions import (
     import_event_definitions,
@@ -133,6 +134,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     _import_group_types(target)
     import_event_definitions(target)
     import_property_definitions(target)
+    import_actions(target)
     import_cohorts(target)
     _import_account_filters(target)
     import_insights(target)

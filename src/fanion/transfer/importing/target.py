@@ -32,6 +32,7 @@ class ImportTarget:
         group_types: Indexes by name.
         dashboards: Ids by key.
         insights: Ids by short id.
+        actions: Ids by name.
         holdouts: Ids by key, like those of saved metrics.
     """
 
@@ -47,6 +48,7 @@ class ImportTarget:
     group_types: dict[str, int] = field(default_factory=dict)
     dashboards: dict[str, int] = field(default_factory=dict)
     insights: dict[str, int] = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)
     holdouts: dict[str, int] = field(default_factory=dict)
     saved_metrics: dict[str, int] = field(default_factory=dict)
 
@@ -56,7 +58,7 @@ class ImportTarget:
 
     @property
     def ids(self) -> Ids:
-        return Ids(self.cohorts, self.flags, self.group_types)
+        return Ids(self.cohorts, self.flags, self.group_types, self.actions)
 
 
 def matched_keys(document: Document, stored: Stored) -> Keys:

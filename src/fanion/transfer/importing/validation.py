@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from fanion.actions.conditions import check_steps
 from fanion.cohorts.criteria.definition import check_filters as check_cohort_filters
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
@@ -32,6 +33,7 @@ from fanion.rest.validation import normal_tags
 from fanion.transfer.document import (
     ACCOUNT_FILTERS,
     SECTIONS,
+    ActionEntry,
     AlertEntry,
     CohortEntry,
     DashboardEntry,
@@ -98,6 +100,10 @@ def normalised(document: Document) -> Document:
             structs.replace(definition, tags=normal_tags(definition.tags))
             for definition in document.event_definitions
         ],
+        actions=[
+            structs.replace(action, name=action.name.strip(), tags=normal_tags(action.tags))
+            for action in document.actions
+        ],
         insights=[
             structs.replace(insight, tags=normal_tags(insight.tags))
             for insight in document.insights
@@ -132,6 +138,8 @@ def find_faults(
     roles = {folded(role.name) for role in document.roles}
     for index, definition in enumerate(document.event_definitions):
         yield from _entry_fault("event_definitions", index, definition, _check_definition)
+    for index, action in enumerate(document.actions):
+        yield from _entry_fault("actions", index, action, _check_action)
     for index, cohort in enumerate(document.cohorts):
         check = partial(
             _check_cohort,
@@ -278,6 +286,7 @@ def ids_within(document: Document) -> Ids:
             group_type.group_type: group_type.group_type_index
             for group_type in document.group_types
         },
+        actions={action.name: number for number, action in enumerate(document.actions, 1)},
     )
 
 
@@ -350,6 +359,10 @@ def _normal_flag(flag: FlagEntry) -> FlagEntry:
 def _check_definition(definition: EventDefinitionEntry) -> None:
     if definition.hidden and definition.verified:
         raise ValueError("hidden: an event definition cannot be both hidden and verified")
+
+
+def _check_action(action: ActionEntry) -> None:
+    check_steps(action.steps)
 
 
 def _check_cohort(

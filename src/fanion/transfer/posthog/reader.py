@@ -17,6 +17,7 @@ from fanion.transfer.posthog.experiment_schemas import (
 )
 from fanion.transfer.posthog.schemas import (
     PosthogAccess,
+    PosthogAction,
     PosthogCohort,
     PosthogDashboard,
     PosthogEventDefinition,
@@ -31,6 +32,7 @@ from fanion.transfer.posthog.schemas import (
     property_definition,
     read_each,
     role_entry,
+    stored_action,
     stored_cohort,
     stored_dashboard,
     stored_flag,
@@ -39,6 +41,7 @@ from fanion.transfer.posthog.schemas import (
 )
 from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
+    SnapshotAction,
     SnapshotCohort,
     SnapshotExperiment,
     SnapshotFlag,
@@ -94,6 +97,7 @@ class _SourceReader:
             event_definitions=await self._event_definitions(),
             property_definitions=await self._property_definitions(),
             cohorts=await self._cohorts(),
+            actions=await self._actions(),
             insights=await self._insights(),
             roles=await self._roles(project),
             holdouts=await self._holdouts(),
@@ -132,6 +136,11 @@ class _SourceReader:
         rows = await self._project_list("/property_definitions/")
         definitions = read_each(PosthogPropertyDefinition, "property definition", rows, self.report)
         return [property_definition(definition) for definition in definitions]
+
+    async def _actions(self) -> list[SnapshotAction]:
+        rows = await self._project_list("/actions/")
+        actions = read_each(PosthogAction, "action", rows, self.report)
+        return [stored_action(action) for action in actions if not action.deleted]
 
     async def _insights(self) -> Any:
         rows = await self._project_list("/insights/")

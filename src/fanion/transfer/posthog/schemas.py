@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from fanion.actions.model import ActionStep, Matching
 from fanion.events.definitions.properties import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
@@ -19,6 +20,7 @@ from fanion.rest.validation import normal_tags
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
+    SnapshotAction,
     SnapshotCohort,
     SnapshotDashboard,
     SnapshotFlag,
@@ -82,6 +84,38 @@ class PosthogPropertyDefinition(Struct):
 class PosthogGroupType(Struct):
     group_type: str
     group_type_index: int
+
+
+class PosthogStep(Struct):
+    event: str | None = None
+    properties: list[Any] | None = None
+    url: str | None = None
+    url_matching: Matching | None = None
+    text: str | None = None
+    text_matching: Matching | None = None
+    href: str | None = None
+    href_matching: Matching | None = None
+    selector: str | None = None
+    tag_name: str | None = None
+
+
+class PosthogAction(Struct):
+    id: int
+    name: str
+    description: str | None = None
+    tags: list[str] | None = None
+    steps: list[PosthogStep] | None = None
+    deleted: bool = False
+
+
+def stored_action(action: PosthogAction) -> SnapshotAction:
+    return SnapshotAction(
+        id=action.id,
+        name=action.name,
+        description=action.description or "",
+        tags=normal_tags(action.tags or []),
+        steps=[ActionStep(**structs.asdict(step)) for step in action.steps or []],
+    )
 
 
 class PosthogInsight(Struct):
