@@ -6,6 +6,7 @@ import pytest
 
 from fanion.actions.model import ACTIONS_MAX, CONDITIONS_MAX, STEPS_MAX
 from tests.support.application import Json, Tenant
+from tests.support.cohorts import all_conditions, create_cohort, performed
 
 STEP: Json = {
     "event": None,
@@ -198,6 +199,40 @@ async def test_the_persons_of_an_action_are_listed(tenant: Tenant) -> None:
     assert page.status_code == 200, page.text
     people = page.json()["results"][0]["people"]
     assert sorted(who["distinct_ids"][0] for who in people) == ["ann", "bob"]
+
+
+async def test_the_events_of_an_action_are_listed(tenant: Tenant) -> None:
+    await tenant.capture(did("paid", "ann"), did("left", "bob"), did("seen", "cid"))
+    action = await create(tenant, "Done", {"event": "paid"}, {"event": "left"})
+
+    listed = await tenant.events(action_id=action["id"])
+    of_bob = await tenant.events(action_id=action["id"], distinct_id="bob")
+    refused = await tenant.api.get("/events/", params={"action_id": 77})
+
+    assert sorted(event["event"] for event in listed) == ["left", "paid"]
+    assert [event["event"] for event in of_bob] == ["left"]
+    assert (refused.status_code, refused.json()["code"]) == (400, "action_does_not_exist")
+
+
+async def test_a_cohort_has_the_persons_of_an_action(tenant: Tenant) -> None:
+    await tenant.capture(did("paid", "ann"), did("left", "bob"), did("seen", "cid"))
+    action = await create(tenant, "Done", {"event": "paid"}, {"event": "left"})
+    filters = all_conditions(performed(action["id"], event_type="actions"))
+
+    cohort = await create_cohort(tenant, name="Leavers", filters=filters)
+    older = await create_cohort(tenant, name="Older", groups=[{"action_id": action["id"]}])
+    await tenant.server.calculated()
+    told = await tenant.get(f"/cohorts/{cohort['id']}/explain/")
+    unknown = all_conditions(performed(77, event_type="actions"))
+    refused = await tenant.api.post("/cohorts/", json={"name": "None", "filters": unknown})
+    kept = await change(tenant, action, deleted=True)
+
+    for made in (cohort, older):
+        assert (await tenant.get(f"/cohorts/{made['id']}/"))["count"] == 2
+    assert "did the action “Done”" in told["sentence"]
+    assert (refused.status_code, refused.json()["code"]) == (400, "action_does_not_exist")
+    assert kept.status_code == 400
+    assert 'cohort "Leavers", cohort "Older"' in kept.json()["detail"]
 
 
 def did(event: str, who: str) -> Json:

@@ -47,6 +47,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "project_id": tenant.project_id,
         "organization": "@current",
         "feature_flags": await made("/feature_flags/", key="a"),
+        "actions": await made("/actions/", name="a", steps=[{"event": "a"}]),
         "cohorts": await made("/cohorts/", name="a"),
         "insights": insight_id,
         "alerts": await made("/alerts/", name="a", **alert),

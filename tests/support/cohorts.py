@@ -13,7 +13,7 @@ def person_is(key: str, value: Any, **more: Any) -> Json:
     return {"type": "person", "key": key, "value": value, "operator": "exact", **more}
 
 
-def performed(event: str, **more: Any) -> Json:
+def performed(event: str | int, **more: Any) -> Json:
     return {
         "type": "behavioral",
         "key": event,

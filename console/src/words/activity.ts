@@ -3,6 +3,7 @@ import { counted } from "@/words/format";
 const scopes = {
   FeatureFlag: "flag",
   Cohort: "cohort",
+  Action: "action",
   EventDefinition: "event",
   Person: "person",
   Project: "project",

@@ -45,6 +45,11 @@ def resolve_action(action: ActionRecord) -> ResolvedAction:
     return ResolvedAction(action.id, action.name, condition, events)
 
 
+def no_such_action(action_id: int, at: str | None) -> Invalid:
+    detail = f"Action with id {action_id} does not exist"
+    return Invalid(detail, code="action_does_not_exist", attr=at)
+
+
 def check_steps(steps: Sequence[ActionStep], at: str = "steps") -> None:
     """Check the steps of an action.
 

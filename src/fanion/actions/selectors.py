@@ -35,7 +35,7 @@ class SelectorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Compound:
-    """What a selector says of one element.
+    """A condition on one element, as a selector states it.
 
     Attributes:
         tag: Empty for any.

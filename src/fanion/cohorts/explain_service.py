@@ -12,11 +12,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from fanion.actions.store import resolve_actions
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria, CriteriaError
 from fanion.cohorts.criteria.describe import describe_criteria
-from fanion.cohorts.criteria.resolve import Tree, resolve
+from fanion.cohorts.criteria.resolve import Tree, actions_named, resolve, with_actions_of
 from fanion.cohorts.criteria.validation import check_criteria
 from fanion.cohorts.model import CalculationRun, last_successful_run, read_runs
 from fanion.cohorts.schemas import Explanation, LastRun, Preview
@@ -79,7 +80,7 @@ class CohortExplanations:
             )
         others = await store.load_criteria(project.id)
         try:
-            tree, plan, _ = _plan(project, cohort.criteria, others, now)
+            tree, plan, _ = await self._plan(project, cohort.criteria, others, now)
         except CriteriaError as error:
             return Explanation(
                 sentence=None, sql=None, parameters={}, last_run=run, problem=str(error)
@@ -113,7 +114,7 @@ class CohortExplanations:
         require_cohorts(criteria.nested_ids(), others)
         began = perf_counter()
         try:
-            tree, plan, context = _plan(project, criteria, others, now)
+            tree, plan, context = await self._plan(project, criteria, others, now)
             inputs = CohortInputs(self.cohorts.records, self.events)
             await inputs.put_members(context.run, project.id, plan.inputs, with_deleted=True)
             answer = await self.run_preview(
@@ -134,13 +135,15 @@ class CohortExplanations:
             rows_read=answer.rows_read,
         )
 
-
-def _plan(
-    project: Project, criteria: Criteria, others: Mapping[int, Criteria], now: datetime
-) -> tuple[Tree, QueryPlan, PlanContext]:
-    tree = resolve(criteria, others)
-    context = PlanContext(project.id, now, ZoneInfo(project.timezone), uuid4())
-    return tree, compile_plan(tree, context), context
+    async def _plan(
+        self, project: Project, criteria: Criteria, others: Mapping[int, Criteria], now: datetime
+    ) -> tuple[Tree, QueryPlan, PlanContext]:
+        tree = resolve(criteria, others)
+        named = actions_named(tree)
+        actions = await resolve_actions(self.cohorts.records, project.id, named)
+        tree = with_actions_of(tree, actions)
+        context = PlanContext(project.id, now, ZoneInfo(project.timezone), uuid4())
+        return tree, compile_plan(tree, context), context
 
 
 def _cohort_names(others: Mapping[int, Criteria]) -> dict[int, str | None]:

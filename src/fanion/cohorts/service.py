@@ -11,6 +11,9 @@ from typing import IO, Any, Protocol
 
 from sqlalchemy import Connection
 
+from fanion.actions.conditions import no_such_action
+from fanion.actions.references import named_actions
+from fanion.actions.store import resolve_actions
 from fanion.activity.model import Author
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
 from fanion.cohorts.imports.store import ImportStore
@@ -128,6 +131,7 @@ class CohortService:
         query = await self._import_query(project, author, sent, parameters, with_file)
         values = created_values(sent, author.now, imports=with_file or query is not None)
         await self._require_nested(project.id, values, query)
+        await self._require_actions(project.id, values)
         async with self.uploads.store_upload(project.id, file) as uploaded:
             members = uploaded if query is None else MembersImport(query=query)
             return await self._create(author, values, members)
@@ -170,6 +174,7 @@ class CohortService:
             raise Invalid("query can only be set when a cohort is created.", attr="query")
         before = await self.get_cohort(author.project_id, cohort_id)
         await asyncio.to_thread(check_changed, fields, before.criteria)
+        await self._require_actions(author.project_id, fields)
         async with self.uploads.store_upload(author.project_id, file) as members:
             return await self.change_cohort(author, cohort_id, fields, members)
 
@@ -239,6 +244,16 @@ class CohortService:
         nested = criteria.nested_ids() if is_evaluated or not criteria.is_static else []
         if nested:
             require_cohorts(nested, await self.store.load_criteria(project_id))
+
+    async def _require_actions(self, project_id: int, values: Mapping[str, Any]) -> None:
+        """Raise Invalid if new criteria refer to actions outside the project."""
+        sent = {name: values.get(name) for name in ("filters", "groups")}
+        for name, criteria in sent.items():
+            named = list(named_actions(criteria))
+            known = await resolve_actions(self.records, project_id, named)
+            for action_id in named:
+                if action_id not in known:
+                    raise no_such_action(action_id, name)
 
     def _change(
         self,

@@ -17,6 +17,7 @@ from sqlalchemy import (
     update,
 )
 
+from fanion.actions.references import named_actions
 from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
 from fanion.cohorts.criteria.definition import Criteria, behavioral_ids
 from fanion.cohorts.imports.store import add_import
@@ -171,6 +172,15 @@ def live_criteria(connection: Connection, project_id: int) -> Sequence[Criteria]
         .order_by(_cohort.id)
     )
     return [Criteria(*row) for row in rows]
+
+
+def cohorts_using(connection: Connection, project_id: int, action_id: int) -> Sequence[str]:
+    """Return the cohorts of a project that name an action, as `cohort "Payers"`."""
+    return [
+        f'cohort "{criteria.name or criteria.id}"'
+        for criteria in live_criteria(connection, project_id)
+        if action_id in named_actions([criteria.filters, criteria.groups])
+    ]
 
 
 def create_cohort(

@@ -4,7 +4,7 @@ Source: capture.md section 8.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
@@ -17,15 +17,18 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 
+from fanion.actions.conditions import ResolvedAction, no_such_action
 from fanion.errors import Invalid, NotFound
 from fanion.events.event import FUTURE, Event, EventQuery, EventRejected
 from fanion.events.event_body import EventBody, PersonOfEvent, event_body
 from fanion.events.storage.store import EventStore
 from fanion.events.values_service import PropertyValues
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.properties.filters import Node
 from fanion.properties.validation import read_conditions, read_time_parameter
 from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.rest.pagination import read_limit
+from fanion.rest.validation import INTEGER_MAX
 from fanion.wire.distinct_id import stored_distinct_id
 
 # Decoding more than this takes over a millisecond or two, too long for the event loop.
@@ -39,6 +42,7 @@ class EventPage(Struct, kw_only=True):
 
 
 PersonsOf = Callable[[int, Iterable[str]], Awaitable[Mapping[str, PersonOfEvent]]]
+ActionsOf = Callable[[int, Collection[int]], Awaitable[Mapping[int, ResolvedAction]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,12 @@ class EventReading:
 
     Attributes:
         persons_of: Returns the persons of a project by distinct id.
+        actions_of: Returns the actions of a project by id, without those that do not exist.
     """
 
     store: EventStore
     persons_of: PersonsOf
+    actions_of: ActionsOf
 
 
 class EventsApi(Controller):
@@ -72,12 +78,13 @@ class EventsApi(Controller):
         limit: FromQuery[str | None] = None,
         order_by: Annotated[str | None, QueryParameter(name="orderBy")] = None,
         cursor: FromQuery[str | None] = None,
+        action_id: Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)] = None,
     ) -> EventPage:
         """List events, newest first, or oldest first with `orderBy=["timestamp"]`.
 
         `after` and `before` are dates, or relative ones such as `-4h`. `properties` is a JSON list
         of conditions on the event's properties or, with `"type": "person"`, on the properties that
-        its person has now.
+        its person has now. `action_id` lists the events of an action.
 
         Following `next` to the end reads every event exactly once. It contains `cursor`, the id of
         the last row, which separates events of the same time.
@@ -94,6 +101,7 @@ class EventsApi(Controller):
             properties=read_conditions(properties, "events and persons"),
             now=now,
             cursor=_parse_uuid(cursor, "cursor") if cursor else None,
+            action=await _condition_of(events, request.project.id, action_id),
         )
         if query.cursor is not None and not (after if query.ascending else before):
             bound = "after" if query.ascending else "before"
@@ -145,6 +153,22 @@ class EventsApi(Controller):
         if include_person:
             persons = await events.persons_of(request.project.id, [stored.distinct_id])
         return event_body(stored, persons)
+
+
+async def _condition_of(
+    events: EventReading, project_id: int, action_id: int | None
+) -> Node | None:
+    """Return the condition of an action.
+
+    Raises:
+        Invalid: There is no such action.
+    """
+    if action_id is None:
+        return None
+    action = (await events.actions_of(project_id, [action_id])).get(action_id)
+    if action is None:
+        raise no_such_action(action_id, "action_id")
+    return action.condition
 
 
 async def _list_events(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:

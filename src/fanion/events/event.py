@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 from msgspec.msgpack import Decoder
 
-from fanion.properties.filters import Property
+from fanion.properties.filters import Node, Property
 
 NO_PERSON = UUID(int=0)
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,6 +48,7 @@ class EventQuery(Struct, frozen=True):
             the instant of `before` (ascending: of `after`).
         received_after: Exclusive; for the time of acceptance.
         now: The moment from which relative dates in `properties` count back.
+        action: The condition of an action whose events are wanted.
     """
 
     event: str | None = None
@@ -61,6 +62,7 @@ class EventQuery(Struct, frozen=True):
     cursor: UUID | None = None
     received_after: datetime | None = None
     now: datetime = datetime.max.replace(tzinfo=UTC)
+    action: Node | None = None
 
 
 class PersonEvent(Struct, frozen=True, gc=False):

@@ -151,11 +151,11 @@ class Entity(Options):
         return self.custom_name or self.name or self.event or "All events"
 
     def resolved(self, action: ResolvedAction) -> Self:
-        """Return the entity with the conditions of its action, whose name is its own by default."""
+        """Return the entity with the conditions and the name of its action."""
         return replace(
             self,
             properties=_all_of(action.condition, self.properties),
-            name=self.name or action.name,
+            name=action.name,
             events=action.events,
             is_resolved=True,
         )

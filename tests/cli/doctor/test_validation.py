@@ -74,7 +74,7 @@ async def test_stored_cohorts_that_validation_refuses_are_found(tenant: Tenant) 
     await tenant.store_cohort(gone, deleted=True, filters=odd)
     await tenant.store_cohort(less, filters=odd)
     await tenant.store_cohort(unknown, filters=all_conditions(in_cohort(99_999_999)))
-    await tenant.store_cohort(older, groups=[{"action_id": 5}])
+    await tenant.store_cohort(older, groups=[{"action_id": "Paid"}])
     await tenant.store_cohort(static, is_static=True, filters=odd)
 
     invalid = await find_invalid_cohorts(tenant.server.records)
@@ -88,8 +88,7 @@ async def test_stored_cohorts_that_validation_refuses_are_found(tenant: Tenant) 
         (f"{unknown['id']} (unknown)", "Invalid Cohort ID in filter: 99999999"),
         (
             f"{older['id']} (older)",
-            'groups: event_type must be events, not "actions": there are no actions. '
-            "(at groups[0].values[0])",
+            "groups: key must be the id of an action. (at groups[0].values[0])",
         ),
     ]
 

@@ -154,7 +154,7 @@ def test_loops_and_many_diamonds_are_refused() -> None:
         (did(time_value="1.5"), "whole number above 0"),
         (did(time_interval="fortnight"), "time_interval"),
         (did(time_interval=None), "Missing required keys for behavioral filter: time_interval"),
-        (did(event_type="actions"), "no actions"),
+        (did(event_type="actions"), "id of an action"),
         (did(explicit_datetime="soon"), "explicit_datetime"),
         (did(event_filters=[{"type": "person", "key": "a"}]), "properties of the event"),
         (did(value="performed_event_multiple", operator_value=True), "operator_value"),

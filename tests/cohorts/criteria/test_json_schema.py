@@ -84,7 +84,7 @@ filtered = {"type": "event", "key": "total", "operator": "exact", "value": 1}
 behaviours = st.fixed_dictionaries(
     {
         "type": st.just("behavioral"),
-        "key": st.sampled_from(["paid", "paid", "", 5, ABSENT]),
+        "key": st.sampled_from(["paid", "paid", "", 5, "7", ABSENT]),
         "event_type": st.sampled_from(["events", "events", "actions", ABSENT]),
         "value": st.sampled_from([*sorted(BEHAVIOURS), "did"]),
         "time_value": counts,
@@ -93,8 +93,8 @@ behaviours = st.fixed_dictionaries(
         "operator": st.sampled_from([ABSENT, ABSENT, "gte", "least", None]),
         "operator_value": st.sampled_from([ABSENT, ABSENT, 2, 0, "2"]),
         "event_filters": st.sampled_from([ABSENT, ABSENT, [], None, [filtered], [PAYS]]),
-        "seq_event": st.sampled_from([ABSENT, "left"]),
-        "seq_event_type": st.sampled_from([ABSENT, "events"]),
+        "seq_event": st.sampled_from([ABSENT, "left", 7]),
+        "seq_event_type": st.sampled_from([ABSENT, "events", "actions"]),
         "seq_time_value": counts,
         "seq_time_interval": units,
         "min_periods": counts,

@@ -212,7 +212,8 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
             'time_interval must be one of minute, hour, day, week, month, year, not "fortnight".',
         ),
         (did(time_value=0), 'time_value must be a whole number above 0, not "0".'),
-        (did(event_type="actions"), 'event_type must be events, not "actions": there are no'),
+        (did(event_type="actions"), "key must be the id of an action."),
+        (did(event_type="views"), 'event_type must be events or actions, not "views".'),
         (
             often(operator="min"),
             'operator must be one of gte, lte, gt, lt, eq, exact, not "min".',
@@ -362,7 +363,7 @@ def test_older_criteria_are_accepted(entry: Json) -> None:
             {"event_id": "a", "count": 2, "count_operator": "min"},
             'Unknown count_operator "min"',
         ),
-        ({"action_id": 7}, 'event_type must be events, not "actions": there are no actions.'),
+        ({"action_id": "Paid"}, "key must be the id of an action."),
         ({"properties": [{"key": "a", "value": 1, "operater": "gt"}]}, 'Unknown field "operater".'),
         ({"properties": {"values": 1}}, "A group must have a list of values."),
         ({"properties": "plan"}, "The properties of a group must be a list."),

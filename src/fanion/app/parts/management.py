@@ -14,7 +14,7 @@ from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.actions.api import ActionsApi
 from fanion.actions.service import ActionService
-from fanion.actions.store import ActionStore
+from fanion.actions.store import ActionStore, resolve_actions
 from fanion.app.application import management_base_url
 from fanion.app.parts.accounts import build_oidc_login
 from fanion.app.server import Server
@@ -22,6 +22,7 @@ from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.explain_api import CohortExplanationsApi
 from fanion.cohorts.members.pages_store import cohorts_entered
 from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi, PersonCohortsApi
+from fanion.cohorts.store import cohorts_using
 from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi
@@ -343,11 +344,13 @@ def _data_dependencies(server: Server) -> dict[str, object]:
     is_merged = partial(is_ingested, records, prefix=server.public.log.positions_prefix)
     return {
         "turns": events.people,
-        "events": EventReading(events, partial(persons_of_events, records)),
+        "events": EventReading(
+            events, partial(persons_of_events, records), partial(resolve_actions, records)
+        ),
         "live": server.live.events,
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,
-        "actions": ActionService(ActionStore(records), (insights_using,)),
+        "actions": ActionService(ActionStore(records), (insights_using, cohorts_using)),
         "definitions": DefinitionService(DefinitionStore(records), events),
         "persons": PersonChanges(
             records,

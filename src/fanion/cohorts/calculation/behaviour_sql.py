@@ -24,9 +24,9 @@ from fanion.cohorts.criteria.behaviour import (
     RestartedPerforming,
     StoppedPerforming,
 )
-from fanion.cohorts.criteria.options import COMPARISONS
+from fanion.cohorts.criteria.options import COMPARISONS, EventName
 from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
-from fanion.events.storage.filters_sql import NO_PERSON
+from fanion.events.storage.filters_sql import NO_PERSON, tree_condition
 from fanion.properties.bindings import MICROSECOND, Bindings, micros
 from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import Property
@@ -114,8 +114,11 @@ class _BehaviourBuilder:
     zone: ZoneInfo
     project: str
 
-    def event(self, name: str) -> str:
-        return f"event = {self.bindings.text(name)}"
+    def event(self, name: EventName) -> str:
+        if isinstance(name, str):
+            return f"event = {self.bindings.text(name)}"
+        assert name.resolved is not None  # `with_actions_of` comes before
+        return tree_condition(name.resolved.condition, self.bindings, self.project, self.now)
 
     def after(self, moment: datetime) -> str:
         return f"timestamp > {self.bindings.time(moment)}"
@@ -225,12 +228,15 @@ def _sequence(behaviour: PerformedSequence, b: _BehaviourBuilder) -> _BehaviourP
     order an end directly follows its nearest beginning, and an end of the same instant comes
     before that beginning.
     """
-    names = b.bindings.texts(sorted({behaviour.event, behaviour.then}))
-    where = (f"event IN {names}", b.after(b.start(behaviour.window)), b.upto(b.now))
+    first, then = b.event(behaviour.event), b.event(behaviour.then)
+    where = (f"({first} OR {then})", b.after(b.start(behaviour.window)), b.upto(b.now))
     if behaviour.event == behaviour.then:
         gather = f"groupArrayArray([2 * {_MICROS}, 2 * {_MICROS} + 1]) AS marks"
-    else:
-        gather = f"groupArray(2 * {_MICROS} + ({b.event(behaviour.event)})) AS marks"
+    elif isinstance(behaviour.event, str) and isinstance(behaviour.then, str):
+        gather = f"groupArray(2 * {_MICROS} + ({first})) AS marks"
+    else:  # an event may belong to both
+        ends, begins = f"if({then}, [2 * {_MICROS}], [])", f"if({first}, [2 * {_MICROS} + 1], [])"
+        gather = f"groupArrayArray(arrayConcat({ends}, {begins})) AS marks"
     gap = b.bindings.add(2 * (behaviour.gap.length // MICROSECOND) - 1, "Int64")
     passes = (
         "arrayExists((a, b) -> bitAnd(a, 1) = 1 AND bitAnd(b, 1) = 0 AND b - a <= "

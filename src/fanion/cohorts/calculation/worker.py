@@ -28,11 +28,12 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from fanion.actions.store import resolve_actions
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.definition import Criteria, CriteriaError
-from fanion.cohorts.criteria.resolve import resolve
+from fanion.cohorts.criteria.resolve import actions_named, resolve, with_actions_of
 from fanion.cohorts.imports.csv_ids import ids_of_rows
 from fanion.cohorts.imports.store import LOOKUPS, ImportStore, by_person_id
 from fanion.cohorts.members.cleanup_store import CohortRecountStore, CohortTrashStore
@@ -245,6 +246,8 @@ class Calculator:
     ) -> FoundMembers:
         others = await self._cohorts.load_criteria(project_id) if criteria.nested_ids() else {}
         tree = resolve(criteria, others)
+        actions = await resolve_actions(self._records, project_id, actions_named(tree))
+        tree = with_actions_of(tree, actions)
         context = PlanContext(project_id, now, await self._projects.zone_of(project_id), uuid4())
         plan = compile_plan(tree, context)
         if plan.inputs:

@@ -4,16 +4,19 @@ Source: cohorts.md section 6.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Self
 
+from fanion.actions.conditions import ResolvedAction
 from fanion.cohorts.criteria.definition import ACCOMPANYING, CriteriaError
 from fanion.cohorts.criteria.options import (
     COMPARISON,
     FILTERS,
     PERIODS,
     WINDOW,
+    ActionEvent,
     BehaviourFields,
+    EventName,
     event_name,
     span,
     whole,
@@ -25,7 +28,7 @@ from fanion.rest.options import Options, read, schemas_of
 
 @dataclass(frozen=True, slots=True)
 class Performed(Options):
-    event: Annotated[str, event_name()]
+    event: Annotated[EventName, event_name()]
     window: Annotated[TimeWindow | StartBound, WINDOW]
     filters: Annotated[tuple[Property, ...], FILTERS] = ()
 
@@ -39,7 +42,7 @@ class PerformedMultiple(Options):
     """
 
     times: Annotated[int, whole("operator_value")]
-    event: Annotated[str, event_name()]
+    event: Annotated[EventName, event_name()]
     window: Annotated[TimeWindow | StartBound, WINDOW]
     comparison: Annotated[str, COMPARISON] = "eq"
     filters: Annotated[tuple[Property, ...], FILTERS] = ()
@@ -47,7 +50,7 @@ class PerformedMultiple(Options):
 
 @dataclass(frozen=True, slots=True)
 class PerformedFirstTime(Options):
-    event: Annotated[str, event_name()]
+    event: Annotated[EventName, event_name()]
     window: Annotated[TimeWindow, span()]
 
 
@@ -55,8 +58,8 @@ class PerformedFirstTime(Options):
 class PerformedSequence(Options):
     """The event `then` after `event`, both within the window and at most `gap` apart."""
 
-    then: Annotated[str, event_name("seq_event", "seq_event_type")]
-    event: Annotated[str, event_name()]
+    then: Annotated[EventName, event_name("seq_event", "seq_event_type")]
+    event: Annotated[EventName, event_name()]
     window: Annotated[TimeWindow, span()]
     gap: Annotated[TimeWindow, span("seq_")]
 
@@ -68,14 +71,14 @@ class PerformedRegularly(Options):
     periods_min: Annotated[int, whole("min_periods")]
     periods: Annotated[int, PERIODS]
     times: Annotated[int, whole("operator_value")]
-    event: Annotated[str, event_name()]
+    event: Annotated[EventName, event_name()]
     period: Annotated[TimeWindow, span()]
     comparison: Annotated[str, COMPARISON] = "eq"
 
 
 @dataclass(frozen=True, slots=True)
 class StoppedPerforming(Options):
-    event: Annotated[str, event_name()]
+    event: Annotated[EventName, event_name()]
     window: Annotated[TimeWindow, span()]
     silent: Annotated[TimeWindow, span("seq_")]
 
@@ -86,7 +89,7 @@ class StoppedPerforming(Options):
 
 @dataclass(frozen=True, slots=True)
 class RestartedPerforming(Options):
-    event: Annotated[str, event_name()]
+    event: Annotated[EventName, event_name()]
     window: Annotated[TimeWindow, span()]
     recent: Annotated[TimeWindow, span("seq_")]
 
@@ -142,3 +145,28 @@ def parse_behaviour(spec: Mapping[str, Any]) -> Behaviour:
     if behaviour is None:
         raise CriteriaError(f"A condition on events cannot have the value {kind!r}.")
     return read(behaviour, BehaviourFields(spec))
+
+
+def actions_of(behaviour: Behaviour) -> Sequence[int]:
+    """Return the ids of the actions that a condition names."""
+    named = [behaviour.event, behaviour.then if isinstance(behaviour, PerformedSequence) else ""]
+    return [event.id for event in named if isinstance(event, ActionEvent)]
+
+
+def with_actions(behaviour: Behaviour, actions: Mapping[int, ResolvedAction]) -> Behaviour:
+    """Return the condition with its actions as they are now.
+
+    Raises:
+        CriteriaError: One does not exist.
+    """
+    if isinstance(behaviour, PerformedSequence):
+        behaviour = replace(behaviour, then=_resolved(behaviour.then, actions))
+    return replace(behaviour, event=_resolved(behaviour.event, actions))
+
+
+def _resolved(event: EventName, actions: Mapping[int, ResolvedAction]) -> EventName:
+    if isinstance(event, str):
+        return event
+    if event.id not in actions:
+        raise CriteriaError(f"Action with id {event.id} does not exist.")
+    return ActionEvent(event.id, actions[event.id])

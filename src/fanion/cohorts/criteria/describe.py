@@ -13,6 +13,7 @@ from fanion.cohorts.criteria.behaviour import (
     RestartedPerforming,
     StoppedPerforming,
 )
+from fanion.cohorts.criteria.options import EventName
 from fanion.cohorts.criteria.resolve import (
     BehaviourLeaf,
     Combination,
@@ -130,21 +131,23 @@ def describe_behaviour(behaviour: Behaviour) -> str:
 
 
 def _performed(behaviour: Performed) -> str:
-    return f"did “{behaviour.event}”{_where(behaviour.filters)} {_window(behaviour.window)}"
+    return f"did {_event(behaviour.event)}{_where(behaviour.filters)} {_window(behaviour.window)}"
 
 
 def _times(behaviour: PerformedMultiple) -> str:
     often = f"{_COUNTS[behaviour.comparison]} {_times_of(behaviour.times)}"
-    return f"did “{behaviour.event}”{_where(behaviour.filters)} {often} {_window(behaviour.window)}"
+    event = f"{_event(behaviour.event)}{_where(behaviour.filters)}"
+    return f"did {event} {often} {_window(behaviour.window)}"
 
 
 def _first_time(behaviour: PerformedFirstTime) -> str:
-    return f"did “{behaviour.event}” for the first time ever {_window(behaviour.window)}"
+    return f"did {_event(behaviour.event)} for the first time ever {_window(behaviour.window)}"
 
 
 def _sequence(behaviour: PerformedSequence) -> str:
+    first, then = _event(behaviour.event), _event(behaviour.then)
     return (
-        f"did “{behaviour.event}” and after it “{behaviour.then}” within {_span(behaviour.gap)}, "
+        f"did {first} and after it {then} within {_span(behaviour.gap)}, "
         f"both {_window(behaviour.window)}"
     )
 
@@ -152,21 +155,21 @@ def _sequence(behaviour: PerformedSequence) -> str:
 def _regularly(behaviour: PerformedRegularly) -> str:
     often = f"{_COUNTS[behaviour.comparison]} {_times_of(behaviour.times)}"
     return (
-        f"did “{behaviour.event}” {often} in at least {behaviour.periods_min} of the last "
+        f"did {_event(behaviour.event)} {often} in at least {behaviour.periods_min} of the last "
         f"{behaviour.periods} periods of {_span(behaviour.period)}"
     )
 
 
 def _stopped(behaviour: StoppedPerforming) -> str:
     return (
-        f"did “{behaviour.event}” {_window(behaviour.window)}, "
+        f"did {_event(behaviour.event)} {_window(behaviour.window)}, "
         f"but not in the last {_span(behaviour.silent)}"
     )
 
 
 def _restarted(behaviour: RestartedPerforming) -> str:
     return (
-        f"did “{behaviour.event}” more than {_span(behaviour.window)} ago, "
+        f"did {_event(behaviour.event)} more than {_span(behaviour.window)} ago, "
         f"paused, and did it again in the last {_span(behaviour.recent)}"
     )
 
@@ -180,6 +183,13 @@ _BEHAVIOURS: dict[type, Callable[[Any], str]] = {
     StoppedPerforming: _stopped,
     RestartedPerforming: _restarted,
 }
+
+
+def _event(event: EventName) -> str:
+    if isinstance(event, str):
+        return f"“{event}”"
+    name = event.id if event.resolved is None else event.resolved.name
+    return f"the action “{name}”"
 
 
 def _where(filters: tuple[Property, ...]) -> str:

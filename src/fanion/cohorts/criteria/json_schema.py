@@ -7,7 +7,8 @@ are longer than the whole one.
 Source: cohorts.md sections 3 to 6 and 9.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from itertools import product
 from typing import Any
 
 from fanion.cohorts.criteria.behaviour import (
@@ -28,7 +29,7 @@ from fanion.cohorts.criteria.definition import (
     FIELDS_OF_QUERY,
 )
 from fanion.cohorts.criteria.older_groups import OlderGroup
-from fanion.cohorts.criteria.options import EVENT_FILTER
+from fanion.cohorts.criteria.options import EVENT_FILTER, EVENT_FORMS, EVENT_TYPES
 from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CRITERIA_OPERATORS
 from fanion.rest.json_schema import (
@@ -178,7 +179,7 @@ def _event_forms() -> list[JsonSchema]:
         forms.append(_event_form(kind, behaviour, _BOUND))
         if schemas_of(behaviour).keys() >= _BOUND:
             forms.append(_event_form(kind, behaviour, _LENGTH))
-    return forms
+    return [named for form in forms for named in _by_event_type(form)]
 
 
 def _event_form(kind: str, behaviour: type[Behaviour], left_out: Set[str]) -> JsonSchema:
@@ -196,6 +197,18 @@ def _event_form(kind: str, behaviour: type[Behaviour], left_out: Set[str]) -> Js
     }
     required = {"type", "value", *required_names(behaviour)} - left_out
     return object_of(fields, FIELDS_OF_BEHAVIORAL, sorted(required))
+
+
+def _by_event_type(form: JsonSchema) -> Iterator[JsonSchema]:
+    """Yield a form for each way to name its one or two events, by name first."""
+    fields = form["properties"]
+    named = [name for name in EVENT_TYPES if name in fields]
+    for types in product(EVENT_FORMS, repeat=len(named)):
+        own = {name: EVENT_FORMS[kind] for name, kind in zip(named, types, strict=True)}
+        kinds = {
+            EVENT_TYPES[name]: one_of((kind,)) for name, kind in zip(named, types, strict=True)
+        }
+        yield {**form, "properties": {**fields, **own, **kinds}}
 
 
 def _query(required: str) -> JsonSchema:

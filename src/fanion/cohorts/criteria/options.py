@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fanion.actions.conditions import ResolvedAction
 from fanion.cohorts.criteria.definition import CriteriaError
 from fanion.cohorts.criteria.time_window import UNITS, StartBound, TimeWindow, parse_start_bound
 from fanion.properties.filters import Property, parse_leaf
@@ -14,6 +15,7 @@ from fanion.properties.json_schema import POSITIVE
 from fanion.rest.json_schema import JsonSchema, listed, number_or_text, one_of, or_null, reference
 from fanion.rest.options import Before, Option
 from fanion.rest.unknown_fields import shortened
+from fanion.rest.validation import INTEGER_MAX, object_id
 
 # Larger than any real count or length; sums stay within the integers of the event store.
 NUMBER_MAX: Final = 1_000_000_000
@@ -21,7 +23,33 @@ PERIODS_MAX: Final = 10_000
 COMPARISONS: Final = {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<", "eq": "=", "exact": "="}
 # The component of the published schema for a condition on a property of the event.
 EVENT_FILTER: Final = "CohortEventFilter"
+# How the type of an event is named, by the field that names the event.
+EVENT_TYPES: Final = {"key": "event_type", "seq_event": "seq_event_type"}
+# What names an event, by its type.
+EVENT_FORMS: Final[Mapping[str, JsonSchema]] = {
+    "events": {"type": "string", "minLength": 1, "description": "The name of an event."},
+    "actions": {
+        **number_or_text(POSITIVE, "integer", minimum=1, maximum=INTEGER_MAX),
+        "description": "The id of an action.",
+    },
+}
 _NUMBER: Final = number_or_text(POSITIVE, "integer", minimum=1, maximum=NUMBER_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEvent:
+    """The events of an action, in place of the name of an event.
+
+    Attributes:
+        resolved: The action as it is now; None before it was read.
+    """
+
+    id: int
+    resolved: ResolvedAction | None = None
+
+
+# What a condition on events counts.
+EventName = str | ActionEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +97,32 @@ def whole(name: str) -> Option:
 
 
 def event_name(name: str = "key", kind: str = "event_type") -> Option:
-    """Return the option of the name of an event.
+    """Return the option of the name of an event, or the id of an action.
 
     Args:
-        kind: The field that says that it is an event and not an action.
+        kind: The field that says which of them it is.
     """
 
-    def read_event(fields: BehaviourFields, name: str, _: Before) -> str:
+    def read_event(fields: BehaviourFields, name: str, _: Before) -> EventName:
         event = fields.given(name)
+        if fields.given(kind) == "actions":
+            return _action(event, name)
         if fields.given(kind) != "events":
             sent = shortened(fields.values[kind])
-            raise CriteriaError(f'{kind} must be events, not "{sent}": there are no actions.')
+            raise CriteriaError(f'{kind} must be events or actions, not "{sent}".')
         if not isinstance(event, str):
             raise CriteriaError(f"{name} must be the name of an event.")
         return event
 
-    schema = {"type": "string", "minLength": 1, "description": "The name of an event."}
-    return Option(read_event, schema, name, beside={kind: one_of(("events",))})
+    schema = EVENT_FORMS["events"]
+    return Option(read_event, schema, name, beside={kind: one_of(EVENT_FORMS)})
+
+
+def _action(sent: object, name: str) -> ActionEvent:
+    action_id = object_id(str(sent)) if isinstance(sent, str | int) else None
+    if action_id is None or isinstance(sent, bool):
+        raise CriteriaError(f"{name} must be the id of an action.")
+    return ActionEvent(action_id)
 
 
 def span(prefix: str = "") -> Option:

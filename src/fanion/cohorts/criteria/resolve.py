@@ -3,11 +3,17 @@
 Source: cohorts.md sections 3, 4, 7 and 8.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fanion.cohorts.criteria.behaviour import Behaviour, parse_behaviour
+from fanion.actions.conditions import ResolvedAction
+from fanion.cohorts.criteria.behaviour import (
+    Behaviour,
+    actions_of,
+    parse_behaviour,
+    with_actions,
+)
 from fanion.cohorts.criteria.definition import MIXED, Criteria, CriteriaError
 from fanion.properties.filters import Behavioral, ConditionGroup, FlagIs, InCohort, Node, Property
 
@@ -145,3 +151,23 @@ def _pending(tree: Tree) -> tuple[bool, bool]:
     if tree.type == "AND" and negation and positive:
         return False, True
     return negation, positive
+
+
+def actions_named(tree: Tree) -> Collection[int]:
+    """Return the ids of the actions that conditions on events name."""
+    behaviours = (leaf.behaviour for leaf in leaves(tree) if isinstance(leaf, BehaviourLeaf))
+    return {action_id for behaviour in behaviours for action_id in actions_of(behaviour)}
+
+
+def with_actions_of(tree: Tree, actions: Mapping[int, ResolvedAction]) -> Tree:
+    """Return the criteria with their actions as they are now.
+
+    Raises:
+        CriteriaError: One does not exist.
+    """
+    if isinstance(tree, Combination):
+        children = tuple(with_actions_of(child, actions) for child in tree.children)
+        return Combination(tree.type, children)
+    if isinstance(tree, BehaviourLeaf):
+        return replace(tree, behaviour=with_actions(tree.behaviour, actions))
+    return tree

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from fanion.events.event import Event, EventQuery
 from fanion.events.storage.client import Read, Rows
-from fanion.events.storage.filters_sql import event_condition
+from fanion.events.storage.filters_sql import event_condition, tree_condition
 from fanion.events.storage.native_format import MICROS_MAX, MICROS_MIN, micros
 from fanion.properties.bindings import Bindings
 
@@ -271,6 +271,8 @@ def _conditions(project_id: int, query: EventQuery) -> tuple[str, dict[str, Any]
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
     conditions = [event_condition(leaf, bindings, project, query.now) for leaf in query.properties]
+    if query.action is not None:
+        conditions.append(tree_condition(query.action, bindings, project, query.now))
     if query.received_after is not None:
         conditions.append(f"received_at > {bindings.time(query.received_after)}")
     return "".join(f"     AND {condition}\n" for condition in conditions), bindings.values

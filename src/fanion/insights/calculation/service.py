@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
+from fanion.actions.conditions import no_such_action
 from fanion.actions.store import resolve_actions
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
@@ -174,8 +175,7 @@ async def resolve_query(records: Records, project_id: int, query: _Query) -> _Qu
     actions = await resolve_actions(records, project_id, named)
     for action_id, place in named.items():
         if action_id not in actions:
-            detail = f"Action with id {action_id} does not exist"
-            raise Invalid(detail, code="action_does_not_exist", attr=place or None)
+            raise no_such_action(action_id, place or None)
     return with_actions(query, actions)
 
 
