@@ -5,7 +5,7 @@ Source: insights.md, section 10b.
 
 import pytest
 
-from fanion.insights.hogql.grammar import TEXT_BYTES_MAX, TOKENS_MAX
+from fanion.insights.expressions.grammar import TEXT_BYTES_MAX, TOKENS_MAX
 from tests.support.sql import SECRET, Asker
 
 # Each with a part of the sentence that refuses it.

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.hogql.functions import AGGREGATES, FUNCTIONS, WINDOW_FUNCTIONS
+from fanion.insights.expressions.functions import AGGREGATES, FUNCTIONS, WINDOW_FUNCTIONS
 from tests.insights.hogql.test_answers import ANSWERS
 from tests.insights.hogql.test_documented import DOCUMENTED
 from tests.insights.hogql.test_escapes import HARMLESS, REFUSED

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from fanion.insights.hogql.expressions_sql import Expressions, Inputs, Scope, given
-from fanion.insights.hogql.grammar import COHORT, Dialect, Refused, TooDeep, place_of
+from fanion.insights.expressions.expressions_sql import Expressions
+from fanion.insights.expressions.grammar import Dialect, Refused, TooDeep, place_of
+from fanion.insights.expressions.nodes import given
+from fanion.insights.expressions.scope import Column, Inputs, Kind, Scope
 from fanion.insights.hogql.query import OFFSET_MAX
 from fanion.insights.hogql.sources_sql import (
-    Column,
     EventsTable,
-    Kind,
     SessionsTable,
     Source,
     Tables,
@@ -23,6 +23,7 @@ from fanion.insights.hogql.sources_sql import (
     groups_table,
     persons_table,
 )
+from fanion.insights.hogql.trees import all_of, is_place, label_of
 
 # A table of WITH counts each time it is used.
 SELECTS_MAX: Final = 50
@@ -30,7 +31,6 @@ STATEMENT_CHARS_MAX: Final = 400_000
 # What BETWEEN compares is written twice, and that of CASE for each WHEN: nested ones multiply.
 PARTS_MAX: Final = 50_000
 _TOO_LONG: Final = "The query is too long once its columns are written out."
-_NAME_CHARS_MAX: Final = 200
 
 _TABLES: Final[Mapping[str, Callable[[Tables], Source]]] = {
     "events": EventsTable,
@@ -171,7 +171,7 @@ class Statements:
         rows = SelectedRows(self.tables, both)
         columns = [Shown(shown.label, self.tables.names.new("a")) for shown in first.columns]
         scope = Scope([("", rows)])
-        write = Expressions(self.tables, scope, self, self.inputs)
+        write = Expressions(self.tables.lent, scope, self, self.inputs)
         listed = ", ".join(
             f"{_plain(f'{rows.name}.{inner.name}', is_whole)} AS {shown.name}"
             for inner, shown in zip(first.columns, columns, strict=True)
@@ -236,7 +236,8 @@ class _Select:
         if "with_" in self._parts:
             statements.remember(self._parts["with_"])
         self._scope = Scope()
-        self._write = Expressions(self._tables, self._scope, statements, statements.inputs)
+        self._write = Expressions(self._tables.lent, self._scope, statements, statements.inputs)
+        self._sources: list[tuple[str, Source]] = []
         self._joins: list[tuple[str, Source, exp.Expr | None]] = []
 
     def written(self) -> Written:
@@ -252,8 +253,8 @@ class _Select:
         end = self._group()
         joins = "".join(map(self._joined, self._joins))
         after = with_end("", [], self._parts, self._write, self._is_whole)
-        if self._scope.sources:
-            text += f" FROM {self._scope.sources[0][1].text()}{joins}"
+        if self._sources:
+            text += f" FROM {self._sources[0][1].text()}{joins}"
         if conditions:
             text += f" WHERE {' AND '.join(conditions)}"
         shown = [column for _, column in columns]
@@ -275,7 +276,7 @@ class _Select:
             sources.append(self._statements.source(parts["this"]))
             word = "CROSS" if kind == "CROSS" else side or "INNER"
             self._joins.append((word, sources[-1][1], parts.get("on")))
-        self._scope.sources = sources
+        self._sources = self._scope.sources = sources
 
     def _joined(self, join: tuple[str, Source, exp.Expr | None]) -> str:
         word, source, on = join
@@ -289,9 +290,9 @@ class _Select:
         if "where" not in self._parts:
             return []
         condition = given(self._parts["where"], "this")["this"]
-        conditions = list(_all_of(condition))
+        conditions = list(all_of(condition))
         left = []
-        events = self._scope.sources[0] if self._scope.sources else ("", None)
+        events = self._sources[0] if self._sources else ("", None)
         inner = all(word in ("INNER", "LEFT", "CROSS") for word, _, _ in self._joins)
         for one in conditions:
             is_filters = isinstance(one, exp.Placeholder) and one.this == "filters"
@@ -328,7 +329,7 @@ class _Select:
     def _push_plain(
         self, node: exp.Expr, own: str, values: Sequence[exp.Expr], events: EventsTable
     ) -> None:
-        write = Expressions(self._tables, Scope(), self._statements, self._statements.inputs)
+        write = Expressions(self._tables.lent, Scope(), self._statements, self._statements.inputs)
         is_time = own == "timestamp"
         texts = [write.moment(value) if is_time else write.text(value) for value in values]
         if write.has_aggregate:
@@ -359,7 +360,7 @@ class _Select:
             node = given(node, "this", "alias")["this"]
         text = self._write.text(node)
         is_column = isinstance(node, exp.Column | exp.Dot | exp.Bracket)
-        found = self._write.column(node) if is_column and not _is_place(node) else None
+        found = self._write.column(node) if is_column and not is_place(node) else None
         return text, Shown(label, name, "value" if found is None else found.kind)
 
     def _expanded(self) -> Iterator[tuple[str, exp.Expr]]:
@@ -376,7 +377,7 @@ class _Select:
 
     def _all_of(self, table: str | None, node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
         sources = [
-            (name, source) for name, source in self._scope.sources if table is None or name == table
+            (name, source) for name, source in self._sources if table is None or name == table
         ]
         if not sources:
             raise Refused("There is no table whose columns * could be.", place_of(node))
@@ -438,48 +439,3 @@ def _number(parts: Mapping[str, Any], name: str, part: str) -> int | None:
     if not isinstance(node, exp.Literal) or not str(node.this).isdecimal():
         raise Refused(f"{name.upper()} must be a whole number.", place_of(parts[name]))
     return min(int(str(node.this)[:18]), OFFSET_MAX)
-
-
-def _all_of(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the conditions that all must hold."""
-    if isinstance(node, exp.Paren):
-        yield from _all_of(node.this)
-    elif isinstance(node, exp.And):
-        given(node, "this", "expression")
-        for part in node.flatten():
-            yield from [part] if not isinstance(part, exp.And | exp.Paren) else _all_of(part)
-    else:
-        yield node
-
-
-def _is_place(node: exp.Expr) -> bool:
-    """Return whether a node is a place in an array or a tuple, not a column."""
-    if isinstance(node, exp.Bracket):
-        [key] = node.expressions if len(node.expressions) == 1 else [None]
-        return not (isinstance(key, exp.Literal) and key.is_string)
-    return isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier)
-
-
-def label_of(node: exp.Expr) -> str:
-    """Return the label of a column without an alias."""
-    if isinstance(node, exp.Column) and not node.args.get("table"):
-        return str(node.name)[:_NAME_CHARS_MAX]
-    if isinstance(node, exp.Alias):
-        return ""
-    written = node.sql(dialect=Dialect, comments=False, normalize_functions=False)
-    return written.replace(f'"{COHORT}"', "COHORT").replace(": }", "}")[:_NAME_CHARS_MAX]
-
-
-def cohorts_named(node: exp.Expr) -> Sequence[int | str]:
-    """Return the cohorts that a query names by `IN COHORT`, by id or name."""
-    return [
-        str(named.this) if named.is_string else int(str(named.this)[:18])
-        for call in node.find_all(exp.Anonymous)
-        if isinstance(call.this, exp.Identifier) and call.this.this == COHORT
-        for named in call.expressions
-        if isinstance(named, exp.Literal) and (named.is_string or str(named.this).isdecimal())
-    ]
-
-
-def reads_table(node: exp.Expr, name: str) -> bool:
-    return any(table.name == name for table in node.find_all(exp.Table))

@@ -8,17 +8,17 @@ Source: insights.md, section 10.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from fanion.events.storage.filters_sql import NO_PERSON, group_key, group_rows
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
-from fanion.insights.hogql.grammar import Refused
+from fanion.insights.expressions.grammar import Refused
+from fanion.insights.expressions.scope import Column, ColumnSource, Lent, Names
 from fanion.insights.sessions.fields import FIELDS
 from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Compiler
 from fanion.properties.condition_sql import path_text, row_text
 
-Kind = Literal["value", "time", "json"]
 # The event store looks first whether any row has an object under each of them.
 PROPERTIES_MAX: Final = 100
 
@@ -38,42 +38,11 @@ _GROUPS: Final = {f"group_{index}": index for index in range(GROUP_TYPES_MAX)}
 _PERSON: Final = "if({moved}.new_person = {no_person}, {found}.{person}, {moved}.new_person)"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a source.
-
-    Attributes:
-        text: The expression that reads it.
-        moment: For a time, the column by which it is compared.
-        is_set: Whether it is never null.
-    """
-
-    text: str
-    kind: Kind = "value"
-    moment: str = ""
-    is_set: bool = False
-
-
-@dataclass(slots=True)
-class Names:
-    """The names of a statement, none of which is a user's."""
-
-    number: int = 0
-
-    def new(self, prefix: str) -> str:
-        self.number += 1
-        return f"{prefix}{self.number}"
-
-
-class Source(Protocol):
+class Source(ColumnSource, Protocol):
     """A source of rows of a SELECT: a table, or another SELECT."""
 
     @property
     def name(self) -> str: ...
-
-    def column(self, parts: Sequence[str]) -> Column | None:
-        """Return the column of a path such as `properties.plan`, None if there is none."""
-        ...
 
     def columns(self) -> Sequence[str]:
         """Return what `*` means."""
@@ -123,6 +92,11 @@ class Tables:
     zone: str
     cohorts: str
     properties: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def lent(self) -> Lent:
+        """Return the parts that expressions use."""
+        return Lent(self.compiler.bindings, self.names, self.zone, self.compiler.members)
 
     def time(self, column: str) -> str:
         return f"toTimeZone({column}, {self.zone})"

@@ -12,15 +12,13 @@ from sqlglot import exp
 
 from fanion.errors import Invalid
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.hogql.expressions_sql import Expressions, Inputs, Scope
-from fanion.insights.hogql.grammar import Refused, parse_expression, parse_order, parse_query
+from fanion.insights.expressions.expressions_sql import Expressions
+from fanion.insights.expressions.grammar import Refused, parse_expression, parse_order, parse_query
+from fanion.insights.expressions.scope import Inputs, Names, Scope
 from fanion.insights.hogql.query import ROWS, ROWS_MAX, ListOfEvents, SqlQuestion
-from fanion.insights.hogql.select_sql import (
-    Statements,
-    cohorts_named,
-    reads_table,
-)
-from fanion.insights.hogql.sources_sql import ALL_OF_EVENTS, EventsTable, Names, Tables
+from fanion.insights.hogql.select_sql import Statements
+from fanion.insights.hogql.sources_sql import ALL_OF_EVENTS, EventsTable, Tables
+from fanion.insights.hogql.trees import cohorts_named, reads_table
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 
 _PERSON: Final = ("person.id", "person.created_at", "person.properties", "distinct_id")
@@ -216,7 +214,7 @@ def _group_and_order(parsed: Parsed, statements: Statements) -> None:
 def _is_aggregate(node: exp.Expr, statements: Statements) -> bool:
     """Return whether an expression has an aggregate, by writing it for a separate table."""
     scope = Scope([("events", EventsTable(statements.tables))])
-    write = Expressions(statements.tables, scope, statements, statements.inputs)
+    write = Expressions(statements.tables.lent, scope, statements, statements.inputs)
     write.text(node.this if isinstance(node, exp.Alias) else node)
     return write.has_aggregate
 
