@@ -4,7 +4,7 @@ Source: insights.md, section 2e.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from fanion.insights.parsing.fields import Fields
@@ -15,7 +15,7 @@ from fanion.rest.json_schema import JsonSchema, listed, one_of, or_null
 from fanion.rest.options import Before, Option, Options, items, read, schemas_of
 
 # The types for which insights/sql/breakdown.py has SQL.
-BreakdownType = Literal["event", "person", "group", "session", "cohort"]
+BreakdownType = Literal["event", "person", "group", "session", "cohort", "hogql"]
 BREAKDOWNS_MAX: Final = 3
 VALUES_MAX: Final = 25  # values of a breakdown, unless the question sets a limit
 VALUES_MOST: Final = 500
@@ -62,9 +62,11 @@ class Breakdown(StrictOptions):
     """One property whose values have their own entries.
 
     Attributes:
-        key: The name of the property; for a cohort its id as text, or `all`.
+        key: The name of the property; for a cohort its id as text, or `all`; of type hogql an
+            expression in SQL, whose text is neither parsed nor checked.
         bins: Numbers are counted in this many parts of equal width, from the least to the greatest.
         normalize_url: Whether `?`, `#` and `/` are removed from the end.
+        place: The place of the key in the request.
     """
 
     required = ("property",)
@@ -75,10 +77,13 @@ class Breakdown(StrictOptions):
     group_type_index: Annotated[int | None, _GROUP_TYPE] = None
     bins: Annotated[int | None, whole(1, BINS_MAX, "histogram_bin_count")] = None
     normalize_url: Annotated[bool, switch()] = False
+    place: str = field(default="", compare=False)
 
     def completed(self, fields: Fields) -> Self:
         if not self.key:
             raise fields.error("property", "Name one property.")
+        if self.type == "hogql":
+            return replace(self, place=fields.place(_key_name(fields)))
         if self.type == "session":
             check_session_field(self.key, fields.place(_key_name(fields)))
         return self
@@ -117,10 +122,8 @@ class _Single(Options):
         _require_few(fields, keys, BREAKDOWNS_MAX)
         for key in keys if self.type == "session" else ():
             check_session_field(key, fields.place("breakdown"))
-        return tuple(
-            Breakdown(self.type, key, self.group_type_index, self.bins, self.normalize_url)
-            for key in keys
-        )
+        more = (self.group_type_index, self.bins, self.normalize_url, fields.place("breakdown"))
+        return tuple(Breakdown(self.type, key, *more) for key in keys)
 
 
 def _parts(fields: Fields, name: str, _: Before) -> Sequence[Breakdown]:

@@ -6,7 +6,7 @@ Source: insights.md, section 2.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
 from dataclasses import fields as fields_of
-from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeGuard, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypeGuard, TypeVar
 
 from fanion.actions.conditions import ResolvedAction
 from fanion.insights.breakdowns import GROUP_TYPES_MAX, Breakdowns
@@ -15,7 +15,7 @@ from fanion.insights.dates.intervals import DateRange, Interval, widen_to_interv
 from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
 from fanion.insights.parsing.options import CONDITIONS, date, switch, text, whole, word
-from fanion.properties.filters import ConditionGroup, InCohort, Node, leaves
+from fanion.properties.filters import ConditionGroup, InCohort, Node, SqlCondition, leaves
 from fanion.rest.json_schema import listed, reference
 from fanion.rest.options import Before, Option, Options, read
 from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
@@ -95,6 +95,20 @@ def _all_of(*nodes: Node | None) -> Node | None:
 
 
 @dataclass(frozen=True, slots=True)
+class SqlText:
+    """An expression in SQL within a question, neither parsed nor checked.
+
+    Attributes:
+        role: What it is: true for an event or not, a value of it, or an aggregate of events.
+        place: Its place in the request.
+    """
+
+    role: Literal["condition", "value", "aggregate"]
+    text: str
+    place: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Entity(Options):
     """The events of one step or series.
 
@@ -103,6 +117,7 @@ class Entity(Options):
         action: The id of the action.
         place: The place of the id in the request.
         events: The names that events of a resolved action can have; None for any, and before.
+        aggregate: The aggregate in SQL that its series counts, if it is one.
         sent: The entity as the client wrote it.
 
     Source: insights.md, section 2a.
@@ -125,6 +140,7 @@ class Entity(Options):
     is_resolved: bool = False
     place: str = field(default="", compare=False)
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    aggregate: SqlText | None = None
 
     def completed(self, fields: Fields) -> Self:
         order, place = fields.raw("order"), fields.place("id")
@@ -330,6 +346,21 @@ def cohorts_named(query: InsightQuery) -> Collection[int]:
     named = (leaf.cohort_id for leaf in conditions if isinstance(leaf, InCohort))
     shown = query.breakdowns.cohorts if query.breakdowns else ()
     return list(dict.fromkeys([*named, *shown]))
+
+
+def sql_named(query: InsightQuery) -> Sequence[SqlText]:
+    """Return the expressions in SQL of conditions, of the breakdown and of series, each once."""
+    nodes = [query.scope.properties, *(entity.properties for entity in query.entities)]
+    conditions = (leaf for node in nodes if node is not None for leaf in leaves(node))
+    found = [
+        SqlText("condition", leaf.key, leaf.place)
+        for leaf in conditions
+        if isinstance(leaf, SqlCondition)
+    ]
+    parts = query.breakdowns.parts if query.breakdowns else ()
+    found += [SqlText("value", part.key, part.place) for part in parts if part.type == "hogql"]
+    found += [one.aggregate for one in query.entities if one.aggregate is not None]
+    return list(dict.fromkeys(found))
 
 
 def actions_named(query: InsightQuery) -> Mapping[int, str]:

@@ -5,7 +5,7 @@ and the SQL compilers.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Final, Literal
 
@@ -23,6 +23,8 @@ SESSION: Final = "session"
 # of the event, and on an attribute of any of the elements that a person clicked.
 METADATA: Final = "event_metadata"
 ELEMENT: Final = "element"
+# The type of a condition in SQL; only queries about events have it.
+SQL: Final = "hogql"
 COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 
 
@@ -43,6 +45,18 @@ class Property:
     type: str = "event"
     group_type_index: int | None = None
     negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SqlCondition(Property):
+    """A condition in SQL on an event: its key is the text, neither parsed nor checked.
+
+    Attributes:
+        place: The place of the text in the request.
+    """
+
+    type: str = SQL
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +106,12 @@ Leaf = Property | InCohort | FlagIs | Behavioral
 Node = ConditionGroup | Leaf
 
 
-def parse_tree(raw: object, *, of_events: bool = False) -> ConditionGroup:
+def parse_tree(raw: object, *, of_events: bool = False, with_sql: bool = False) -> ConditionGroup:
     """Parse a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
     Args:
         of_events: Also allow conditions on the session of an event.
+        with_sql: Also allow conditions in SQL.
 
     Raises:
         ValueError: Names the part that cannot be read.
@@ -108,6 +123,7 @@ def parse_tree(raw: object, *, of_events: bool = False) -> ConditionGroup:
     if not isinstance(raw, dict):
         raise ValueError("a filter tree must be an object or a list")
     types = PROPERTY_TYPES | {SESSION} if of_events else PROPERTY_TYPES
+    types = types | {SQL} if with_sql else types
     return _group(raw, 0, types) if raw else ConditionGroup("OR", ())
 
 
@@ -150,6 +166,8 @@ def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
         return Behavioral(raw, negation)
     if kind not in types:
         raise ValueError(f"a property cannot have the type {kind!r}")
+    if kind == SQL:
+        return _sql_condition(raw, negation)
     return _property(raw, kind, negation)
 
 
@@ -189,6 +207,15 @@ def _child(raw: object, depth: int, types: Collection[str]) -> Node:
     if is_group and isinstance(raw, dict):
         return _group(raw, depth + 1, types)
     return parse_leaf(raw, types)
+
+
+def _sql_condition(raw: Mapping[str, Any], negation: bool) -> SqlCondition:
+    key = raw.get("key")
+    if not isinstance(key, str):
+        raise ValueError("a condition of type hogql must have an expression as its key")
+    if raw.get("value") is not None or raw.get("operator") not in (None, "exact"):
+        raise ValueError("a condition of type hogql has neither an operator nor a value")
+    return SqlCondition(key, negation=negation)
 
 
 def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:

@@ -40,6 +40,9 @@ ACCEPTED_TRENDS: dict[str, Json] = {
     "a formula": trend(formula="A * 2"),
     "formulas with names": trend(formulaNodes=[{"formula": "A", "custom_name": "Paid"}]),
     "a sum": trend(events=[{"id": "paid", "math": "sum", "math_property": "total"}]),
+    "SQL": trend(events=[{"id": "paid", "math": "hogql", "math_hogql": "count()"}]),
+    "a breakdown by SQL": trend(breakdown="1 + 1", breakdown_type="hogql"),
+    "a condition in SQL": trend(properties=[{"type": "hogql", "key": "1 = 1", "value": None}]),
     "groups": trend(events=[{"id": "paid", "math": "unique_group", "math_group_type_index": 0}]),
     "the running sum": trend(display="ActionsLineGraphCumulative"),
     "smoothing": trend(smoothing_intervals=7, compare_to="-1w", interval="minute"),
@@ -50,7 +53,6 @@ ACCEPTED_TRENDS: dict[str, Json] = {
 REFUSED_TRENDS: dict[str, Json] = {
     "a range of mistyped name": trend(date_form="-7d"),
     "series": {"insight": "TRENDS", "series": []},
-    "SQL": trend(events=[{"id": "paid", "math": "hogql", "math_hogql": "count()"}]),
     "an unknown math": trend(events=[{"id": "paid", "math": "mean", "math_property": "total"}]),
     "a currency": trend(
         events=[{"id": "paid", "math_property_revenue_currency": {"static": "EUR"}}]
@@ -69,7 +71,7 @@ REFUSED_TRENDS: dict[str, Json] = {
     "a cohort by is_not": trend(properties=[{"type": "cohort", "value": 7, "operator": "is_not"}]),
     "what was done": trend(properties=[DID]),
     "many events": trend(events=[{"id": "paid"}] * 27),
-    "a breakdown of SQL": trend(breakdown="1 + 1", breakdown_type="hogql"),
+    "a comparison in SQL": trend(properties=[{"type": "hogql", "key": "1", "operator": "gt"}]),
     "a comparison of a word": trend(compare="maybe"),
     "test accounts of a word": trend(filter_test_accounts="maybe"),
 }

@@ -17,7 +17,7 @@ def entity_action(entity: Entity, order: int) -> dict[str, Any]:
         "custom_name": entity.custom_name,
         "math": entity.sent.get("math"),
         "math_property": entity.sent.get("math_property"),
-        "math_hogql": None,
+        "math_hogql": entity.sent.get("math_hogql"),
         "math_group_type_index": entity.sent.get("math_group_type_index"),
         "properties": entity.sent.get("properties") or {},
     }

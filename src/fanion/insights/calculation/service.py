@@ -13,6 +13,7 @@ from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.events.storage.store import EventStore
+from fanion.insights.calculation.expressions_service import write_sql_of
 from fanion.insights.calculation.statements_service import (
     IncompleteSession,
     Statements,
@@ -107,8 +108,10 @@ class Analysis:
         """Return the query with the conditions of the project, and what its calculation needs."""
         query = await resolve_query(self.records, project.id, query)
         query = with_test_account_filters(project, query)
+        expressions = await write_sql_of(query, project.timezone)
         run, rows_read = uuid4(), RowsRead()
         statements = self.statements.counting(rows_read.add)
+        statements = statements.with_sql_at([sent.place for sent in expressions])
         cohorts = cohorts_named(query)
         await CohortInputs(self.records, self.events).put_members(run, project.id, cohorts)
         is_all = query.scope.since.is_all
@@ -118,7 +121,8 @@ class Analysis:
         share_keys = self.statements.copies_share_keys(project.id)
         known = self.statements.columns
         columns = NO_COLUMNS if known is None else known.of_project(project.id)
-        context = SqlContext(project.id, query.scope, now, run, whole, share_keys, columns)
+        found = whole, share_keys, columns, expressions
+        context = SqlContext(project.id, query.scope, now, run, *found)
         stores = self.events, self.records
         return query, Calculation(project, clock, context, *stores, statements, rows_read)
 

@@ -3,7 +3,7 @@
 Only a few run at once, within limits, and no longer than a client waits for the answer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -13,6 +13,7 @@ from fanion.events.event import EventRejected, StatementFailed
 from fanion.events.storage.compiled_query import QuestionLimits, QuestionResult, StatementResult
 from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
+from fanion.insights.expressions.failures import MEANINGS, VALUE_REJECTED
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.insights.sql.compiler import Statement
 from fanion.properties.bindings import is_nested_code
@@ -70,6 +71,7 @@ class Statements:
         long_sessions: The projects whose questions have met long sessions.
         copies_share_keys: Returns whether all copies of a project's events share their key.
         count_read: Called with the number of rows that each statement read, None if not known.
+        sql_at: The places in the request of the expressions in SQL that statements have.
     """
 
     events: QuestionStore
@@ -80,6 +82,7 @@ class Statements:
     copies_share_keys: Callable[[int], bool] = lambda _: False
     columns: KnownColumns | None = None
     count_read: Callable[[int | None], None] = _uncounted
+    sql_at: Sequence[str] = ()
 
     def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.
@@ -97,6 +100,10 @@ class Statements:
         """Return a copy that tells how many rows its statements read, in the same queue."""
         return replace(self, count_read=count_read)
 
+    def with_sql_at(self, places: Sequence[str]) -> "Statements":
+        """Return a copy for statements with expressions of users, in the same queue."""
+        return replace(self, sql_at=places)
+
     async def rows(self, project_id: int, statement: Statement) -> list[tuple[Any, ...]]:
         """Return the rows of the answer, by the smaller statement where memory does not suffice.
 
@@ -109,8 +116,7 @@ class Statements:
             async with self.turns.turn(project_id):
                 answer = await self.events.question(statement.text, statement.parameters, limits)
         except EventRejected:
-            detail = "A filter compares a property with a value of another type."
-            raise Invalid(detail) from None
+            raise self._rejected() from None
         except StatementFailed as error:
             if error.code == INCOMPLETE_SESSION:
                 raise IncompleteSession from None
@@ -140,12 +146,26 @@ class Statements:
         is_missing = code in _NO_COLUMN and self.columns is not None and self.columns.is_any_known
         return is_missing or is_nested_code(code)
 
+    def _rejected(self) -> Invalid:
+        if self.sql_at:
+            return self._wrong_sql(VALUE_REJECTED)
+        return Invalid("A filter compares a property with a value of another type.")
+
+    def _wrong_sql(self, detail: str) -> Invalid:
+        """Return the error for expressions of users, at one of which the engine has stopped."""
+        if len(self.sql_at) > 1:
+            detail = f"{detail} It is in one of: {', '.join(self.sql_at)}."
+        return Invalid(detail, code="invalid_sql", attr=self.sql_at[0])
+
     def _too_large(self, error: StatementFailed) -> Exception:
         limits = self.limits
         if error.code in _TIME:
             reached = f"takes longer than {limits.seconds} seconds"
         elif error.code in _SIZE:
             reached = f"takes more than {limits.memory_bytes // 10**6} MB of memory"
+        elif self.sql_at:
+            meaning = MEANINGS.get(error.code, "The event store cannot run the query.")
+            return self._wrong_sql(f"{meaning} ({error})")
         else:
             return error
         detail = f"The question {reached}. Use a shorter date range, or fewer events and values."

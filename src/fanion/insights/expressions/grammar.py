@@ -165,6 +165,15 @@ def parse_expression(text: str, field: str) -> exp.Expr:
     return _single(text, "SELECT ", "expressions", field)
 
 
+def count_tokens(text: str) -> int:
+    """Return the number of words and signs.
+
+    Raises:
+        Refused: The text is empty, too long or too deep.
+    """
+    return len(_tokens(text))
+
+
 def parse_order(text: str, field: str) -> exp.Expr:
     """Parse an expression with its direction.
 

@@ -3,10 +3,8 @@
 Source: insights.md, section 10.
 """
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -24,9 +22,11 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected, StatementFailed
 from fanion.events.storage.compiled_query import TableLimits, TableResult
+from fanion.insights.calculation.expressions_service import in_sql_thread
 from fanion.insights.calculation.kind_service import Kind
 from fanion.insights.calculation.service import Analysis, Calculation
 from fanion.insights.calculation.statements_service import IncompleteSession, UnreadableColumn
+from fanion.insights.expressions.failures import MEANINGS, VALUE_REJECTED
 from fanion.insights.hogql.query import HOGQL_QUERY, ROWS_MAX, SqlQuestion, read_hogql
 from fanion.insights.query import InsightQuery
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
@@ -39,28 +39,9 @@ if TYPE_CHECKING:
 RESULT_BYTES_MAX: Final = 16 * 2**20
 # Quotes and escapes take up to twice the bytes.
 JSON_BYTES_MAX: Final = 2 * RESULT_BYTES_MAX
-# For texts and answers of all projects, one after another: each may take half a second of the
-# processor, and so takes no more than one core, even if its client has left.
-_THREAD: Final = ThreadPoolExecutor(1, "sql")
 # A larger answer is not kept for the next time.
 KEPT_BYTES_MAX: Final = 256 * 2**10
 COHORTS_MAX: Final = 10_000
-# What the engine's error codes mean for the text of a user.
-_MEANINGS: Final[Mapping[int, str]] = {
-    **dict.fromkeys((42, 35, 34), "A function has too many or too few values."),
-    **dict.fromkeys(
-        (43, 44, 48, 70, 130, 169, 386, 53),
-        "A function or a comparison does not take a value of this type. Properties are texts: "
-        "use toFloat(properties.price).",
-    ),
-    153: "A whole number is divided by zero.",
-    **dict.fromkeys((215, 1), "A column is neither in GROUP BY nor within an aggregate."),
-    **dict.fromkeys((174, 184), "An aggregate cannot be used here."),
-    **dict.fromkeys((125, 20), "A SELECT within an expression must have one column and one row."),
-    258: "The SELECTs of UNION must have the same number of columns.",
-    **dict.fromkeys((47, 179, 207, 352, 403), "A column cannot be found, or stands for itself."),
-    36: "A function has a value that it cannot use.",
-}
 _TIME: Final = frozenset({159, 160})
 # A type of time that does not say its zone.
 _ZONELESS: Final = re.compile(r"DateTime(64\(\d\))?(?![\d(])")
@@ -91,7 +72,7 @@ class SqlCalculator:
         """
         assert isinstance(query, SqlQuestion)
         started = self.timer()
-        parsed: Parsed = await _in_thread(_parse, query)
+        parsed: Parsed = await in_sql_thread(_parse, query)
         answer = await self.analysis.complete(project, partial(self._answer, project, parsed, now))
         seconds = round(self.timer() - started, 3)
         structlog.get_logger().info(
@@ -116,17 +97,17 @@ async def calculate_saved(calculation: Calculation, query: SqlQuestion) -> dict[
     Raises:
         Invalid: The text is wrong, or asks for too much.
     """
-    answer = await _calculate(calculation, await _in_thread(_parse, query))
+    answer = await _calculate(calculation, await in_sql_thread(_parse, query))
     calculation.rows_read.add(answer["rows_read"])
     if len(answer["results"]) > KEPT_BYTES_MAX:
         detail = f"The answer of a saved query is larger than {KEPT_BYTES_MAX // 2**10} KiB."
         raise _too_large(detail)
-    return {**answer, "results": await _in_thread(msgspec.json.decode, answer["results"])}
+    return {**answer, "results": await in_sql_thread(msgspec.json.decode, answer["results"])}
 
 
 async def check_text(query: SqlQuestion) -> None:
     """Raise Invalid for a text that cannot be parsed."""
-    await _in_thread(_parse, query)
+    await in_sql_thread(_parse, query)
 
 
 SQL: Final = Kind(
@@ -138,10 +119,6 @@ SQL: Final = Kind(
 )
 
 
-async def _in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)
-
-
 async def _calculate(calculation: Calculation, parsed: "Parsed") -> dict[str, Any]:
     """Return the answer, its rows as JSON.
 
@@ -150,7 +127,7 @@ async def _calculate(calculation: Calculation, parsed: "Parsed") -> dict[str, An
     """
     question = parsed.question
     rows = await _cohorts(calculation, parsed)
-    statement: SqlStatement = await _in_thread(
+    statement: SqlStatement = await in_sql_thread(
         _write,
         parsed,
         calculation.context,
@@ -159,7 +136,7 @@ async def _calculate(calculation: Calculation, parsed: "Parsed") -> dict[str, An
         rows,
     )
     result = await _run(calculation, statement)
-    encoded: dict[str, Any] = await _in_thread(_encoded, statement, result, calculation.zone)
+    encoded: dict[str, Any] = await in_sql_thread(_encoded, statement, result, calculation.zone)
     return encoded
 
 
@@ -212,8 +189,7 @@ async def _run(calculation: Calculation, statement: "SqlStatement") -> TableResu
         async with statements.turns.turn(calculation.project.id):
             return await calculation.events.table(sent.text, sent.parameters, limits)
     except EventRejected:
-        detail = "A value cannot be read as what the query takes it for, such as a date."
-        raise Invalid(detail, code="invalid_sql", attr="query") from None
+        raise Invalid(VALUE_REJECTED, code="invalid_sql", attr="query") from None
     except StatementFailed as error:
         if error.code == INCOMPLETE_SESSION:
             raise IncompleteSession from None
@@ -231,7 +207,7 @@ def _refused(error: StatementFailed, limits: TableLimits) -> Invalid:
     elif error.code in _ROWS_OR_BYTES:
         detail = f"The answer is larger than {limits.bytes // 2**20} MiB."
     else:
-        meaning = _MEANINGS.get(error.code, "The event store cannot run the query.")
+        meaning = MEANINGS.get(error.code, "The event store cannot run the query.")
         return Invalid(f"{meaning} ({error})", code="invalid_sql", attr="query")
     return _too_large(detail)
 

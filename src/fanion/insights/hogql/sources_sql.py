@@ -11,30 +11,24 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from fanion.events.storage.filters_sql import NO_PERSON, group_key, group_rows
-from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.expressions.grammar import Refused
+from fanion.insights.expressions.row import (
+    EVENT_COLUMNS,
+    GROUPS,
+    OF_PROPERTIES,
+    PROPERTIES_MAX,
+)
 from fanion.insights.expressions.scope import Column, ColumnSource, Lent, Names
 from fanion.insights.sessions.fields import FIELDS
 from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Compiler
 from fanion.properties.condition_sql import path_text, row_text
 
-# The event store looks first whether any row has an object under each of them.
-PROPERTIES_MAX: Final = 100
-
-_EVENT_COLUMNS: Final = ("uuid", "event", "distinct_id")
 # What `*` means.
 ALL_OF_EVENTS: Final = (
     *("uuid", "event", "properties", "timestamp", "distinct_id", "elements_chain", "created_at"),
     "person_id",
 )
-# Columns that are a property of the event.
-_OF_PROPERTIES: Final = {
-    "elements_chain": "$elements_chain",
-    "$session_id": "$session_id",
-    "$window_id": "$window_id",
-}
-_GROUPS: Final = {f"group_{index}": index for index in range(GROUP_TYPES_MAX)}
 _PERSON: Final = "if({moved}.new_person = {no_person}, {found}.{person}, {moved}.new_person)"
 
 
@@ -237,7 +231,7 @@ class EventsTable:
 
     def own_column(self, name: str) -> str | None:
         """Return the expression on a row of `events` by which it can be found early."""
-        return name if name in ("timestamp", *_EVENT_COLUMNS) else None
+        return name if name in ("timestamp", *EVENT_COLUMNS) else None
 
     def column(self, parts: Sequence[str]) -> Column | None:
         first, keys = parts[0], parts[1:]
@@ -245,12 +239,12 @@ class EventsTable:
             return self._property(keys)
         if first in ("timestamp", "created_at") and not keys:
             return self._time("timestamp" if first == "timestamp" else "received_at")
-        if first in _EVENT_COLUMNS and not keys:
+        if first in EVENT_COLUMNS and not keys:
             return Column(f"{self.name}.{self._own.add(first)}", is_set=True)
-        if first in _OF_PROPERTIES and not keys:
-            return self._property([_OF_PROPERTIES[first]])
-        if first.startswith("$group_") and first[1:] in _GROUPS and not keys:
-            return Column(self._read(self._own.add(group_key(_GROUPS[first[1:]]))), is_set=True)
+        if first in OF_PROPERTIES and not keys:
+            return self._property([OF_PROPERTIES[first]])
+        if first.startswith("$group_") and first[1:] in GROUPS and not keys:
+            return Column(self._read(self._own.add(group_key(GROUPS[first[1:]]))), is_set=True)
         if (first == "person_id" and not keys) or (first == "person" and keys == ["id"]):
             return Column(f"{self.name}.{self._who()}", is_set=True)
         return self._of_others(first, keys)
@@ -298,9 +292,9 @@ class EventsTable:
         if first == "session":
             key = self._own.add(SESSION_ID)
             return _Joined(key, SessionsTable(self._tables), ["session_id"], Selected(names))
-        if first not in _GROUPS:
+        if first not in GROUPS:
             return None
-        index = _GROUPS[first]
+        index = GROUPS[first]
         rows = group_rows(index, self._tables.compiler.bindings, self._tables.compiler.project)
         own = {"key": "group_key", "index": "group_type_index", "properties": "properties"}
         table = PlainTable(self._tables, rows, own, {"created_at": "created_at"})

@@ -1,4 +1,4 @@
-"""What the tree of a query shows: the labels of its columns, its conditions, and what it names.
+"""Parts of the tree of a query: the labels of its columns, its conditions, and what it names.
 
 Source: insights.md, section 10.
 """

@@ -11,7 +11,7 @@ from fanion.insights.parsing.options import CONDITION, GROUP
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.query import SERIES, Scope
 from fanion.insights.trends.query import TRENDS_FILTERS, Series, TrendsQuery
-from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.filters import COHORT_TYPES, SQL
 from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS, ValueKind
 from fanion.rest.json_schema import JsonSchema, object_of, one_of, or_null, reference
@@ -74,6 +74,23 @@ EXAMPLES: Mapping[str, list[Any]] = {
 }
 
 
+_NEGATION: Final[JsonSchema] = {
+    "type": ["boolean", "null"],
+    "description": "Negates the condition.",
+}
+_SQL_CONDITION: Final = object_of(
+    {
+        "type": one_of([SQL]),
+        "key": {"type": "string", "description": "An expression in SQL."},
+        "operator": {**or_null(one_of(["exact"])), "description": "Leave it out."},
+        "value": {"type": "null", "description": "Leave it out."},
+        "negation": _NEGATION,
+    },
+    CONDITION_FIELDS,
+    required=["type", "key"],
+)
+
+
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
     kinds, trends = _kinds_of_filters(), dict(schemas_of(TrendsQuery))
@@ -111,6 +128,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
                     "key",
                 ),
                 *_condition_forms(MEMBERSHIP, {"type": one_of(sorted(COHORT_TYPES))}, "type"),
+                _SQL_CONDITION,
             ],
         },
         GROUP: {
@@ -132,8 +150,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
 def _condition_forms(
     operators: Mapping[str, ValueKind], fields: Mapping[str, JsonSchema], required: str
 ) -> list[JsonSchema]:
-    negation = {"type": ["boolean", "null"], "description": "Negates the condition."}
-    known = {**fields, "negation": negation}
+    known = {**fields, "negation": _NEGATION}
     return condition_forms(values_of(operators), known, CONDITION_FIELDS, [required])
 
 

@@ -4,6 +4,7 @@ Source: insights.md, section 2b; cohorts.md, section 20.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fanion.errors import Invalid
@@ -17,6 +18,7 @@ from fanion.properties.filters import (
     FlagIs,
     Node,
     Property,
+    SqlCondition,
     leaves,
     parse_tree,
 )
@@ -29,8 +31,12 @@ LEAVES_MAX = 200
 _COHORT_OPERATORS = ("exact", "in", "not_in")
 
 
-def parse_filter(raw: object, attr: str) -> Node | None:
+def parse_filter(raw: object, attr: str, *, with_sql: bool = False) -> Node | None:
     """Parse a tree or a list of conditions; return None without any.
+
+    Args:
+        attr: Their place in the request.
+        with_sql: Whether they may be in SQL. Its text is not parsed here.
 
     Raises:
         Invalid: A condition cannot be read, or there are more than LEAVES_MAX.
@@ -38,7 +44,7 @@ def parse_filter(raw: object, attr: str) -> Node | None:
     if not raw:
         return None
     try:
-        tree = parse_tree(raw, of_events=True)
+        tree = parse_tree(raw, of_events=True, with_sql=with_sql)
     except ValueError as error:
         raise Invalid(f"The filters cannot be read: {error}.", attr=attr) from None
     for number, leaf in enumerate(leaves(tree)):
@@ -48,7 +54,7 @@ def parse_filter(raw: object, attr: str) -> Node | None:
     for condition in sent_conditions(raw):
         if str(condition.get("type")) in COHORT_TYPES:
             _check_operator(condition.get("operator"), _COHORT_OPERATORS, attr)
-    return _without_empty(tree)
+    return _without_empty(_with_places(tree, _places(raw, attr)))
 
 
 def project_conditions(test_account_filters: Sequence[Any]) -> Node | None:
@@ -88,6 +94,24 @@ def sent_conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
         return
     for value in values:
         yield from sent_conditions(value)
+
+
+def _places(raw: Any, at: str) -> Iterator[str]:
+    """Yield the places of the single conditions of a tree, in their order."""
+    values = raw if isinstance(raw, list) else raw.get("values")
+    if not isinstance(values, list):
+        yield at
+        return
+    within = at if isinstance(raw, list) else f"{at}__values"
+    for number, value in enumerate(values):
+        yield from _places(value, f"{within}__{number}")
+
+
+def _with_places(node: Node, places: Iterator[str]) -> Node:
+    if isinstance(node, ConditionGroup):
+        return replace(node, children=tuple(_with_places(one, places) for one in node.children))
+    place = next(places)
+    return replace(node, place=f"{place}__key") if isinstance(node, SqlCondition) else node
 
 
 def _without_empty(node: Node) -> Node | None:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid
+from fanion.insights.calculation.expressions_service import check_sql_of
 from fanion.insights.calculation.service import resolve_query
 from fanion.insights.kinds.service import (
     check_savable,
@@ -77,7 +78,7 @@ class QuestionService:
         check_question(fields)
         await self._require_cohorts(project_id, fields)
         question = read_query(Fields(fields.values, fields.places, fields.at))
-        return await resolve_query(self.records, project_id, question)
+        return await self._checked(project_id, question)
 
     async def read_query(self, project_id: int, query: object) -> InsightQuery:
         """Read a question by a `query` that is to be answered now.
@@ -88,7 +89,7 @@ class QuestionService:
         question = check_query(query)
         if has_filters(query):
             await self._require_cohorts(project_id, fields_of_query(query))
-        return await resolve_query(self.records, project_id, question)
+        return await self._checked(project_id, question)
 
     async def check_filters(
         self, project_id: int, filters: Mapping[str, Any], at: str = ""
@@ -101,7 +102,16 @@ class QuestionService:
         check_insight_filters(filters, at)
         await self._require_cohorts(project_id, Fields(filters, at=at))
         if is_calculated(filters):
-            await resolve_query(self.records, project_id, read_query(Fields(filters, at=at)))
+            await self._checked(project_id, read_query(Fields(filters, at=at)))
+
+    async def _checked(self, project_id: int, question: InsightQuery) -> InsightQuery:
+        """Return a question with the conditions of its actions.
+
+        Raises:
+            Invalid: It names an action that does not exist, or its SQL is not allowed.
+        """
+        await check_sql_of(question)
+        return await resolve_query(self.records, project_id, question)
 
     async def _require_cohorts(self, project_id: int, fields: Fields) -> None:
         named = cohort_places(fields)

@@ -1,10 +1,10 @@
 """SQL for the values of a breakdown.
 
-Properties of the event, of its session and of the group that it names (with their current value)
-become columns of the rows of `events`. A property of the person, and its cohorts, belong to the
-person as it is now: their values are added to rows that name the person in `actor`, once persons
-are resolved. Other types are refused while the question is read (`BreakdownType` of
-insights/breakdowns.py).
+Properties of the event, of its session and of the group that it names (with their current value),
+and expressions in SQL, become columns of the rows of `events`. A property of the person, and its
+cohorts, belong to the person as it is now: their values are added to rows that name the person in
+`actor`, once persons are resolved. Other types are refused while the question is read
+(`BreakdownType` of insights/breakdowns.py).
 
 Source: insights.md, sections 2e and 4e.
 """
@@ -17,7 +17,9 @@ from typing import Final
 from fanion.insights.breakdowns import Breakdown, Breakdowns, BreakdownType
 from fanion.insights.sql.compiler import NONE, OTHER, Compiler
 
-EVENT_BREAKDOWNS: Final[frozenset[BreakdownType]] = frozenset({"event", "group", "session"})
+EVENT_BREAKDOWNS: Final[frozenset[BreakdownType]] = frozenset(
+    {"event", "group", "session", "hogql"}
+)
 ACTOR_BREAKDOWNS: Final[frozenset[BreakdownType]] = frozenset({"person", "cohort"})
 # Added to the last border, so that the greatest value falls into the last bin.
 _BEYOND = 0.01

@@ -8,7 +8,7 @@ Source: insights.md, sections 3 and 17.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -23,12 +23,14 @@ from fanion.events.storage.filters_sql import (
 )
 from fanion.insights.breakdowns import Breakdown
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.query import Entity, Scope
+from fanion.insights.expressions.model import ColumnPath, WrittenExpression
+from fanion.insights.query import Entity, Scope, SqlText
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
+from fanion.insights.sql.event_columns import EventColumns
 from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, DedicatedColumns, micros
 from fanion.properties.condition_sql import event_text, number_sql, shown_text
-from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
+from fanion.properties.filters import ConditionGroup, InCohort, Node, Property, SqlCondition
 
 # Placeholders in results for "no value" and for all values beyond the largest.
 NONE: Final = "$$_posthog_breakdown_null_$$"
@@ -75,6 +77,7 @@ class SqlContext:
         whole_sessions: Whether all events of long sessions are read.
         copies_share_keys: Whether all copies of the project's events share their key.
         columns: The properties of events with a dedicated column.
+        expressions: The expressions in SQL of the question.
     """
 
     project_id: int
@@ -84,6 +87,7 @@ class SqlContext:
     whole_sessions: bool = False
     copies_share_keys: bool = False
     columns: DedicatedColumns = NO_COLUMNS
+    expressions: Mapping[SqlText, WrittenExpression] = field(default_factory=dict)
 
 
 class Compiler:
@@ -167,10 +171,30 @@ class Compiler:
         if isinstance(node, InCohort):
             members = self.members(node.cohort_id)
             return f"person_id {'NOT IN' if node.negation else 'IN'} ({members})"
+        if isinstance(node, SqlCondition):
+            held = self.expression(SqlText("condition", node.key))
+            return f"(NOT {held})" if node.negation else held
         assert isinstance(node, Property)  # the parser refuses all others
         return event_condition(
             node, self.bindings, self.project, self.context.now, self.context.columns
         )
+
+    def expression(self, sent: SqlText) -> str:
+        """Return an expression in SQL of the question on a row of `events`."""
+        written = self.written(sent)
+        return written.filled([self.event_column(path) for path in written.columns])
+
+    def written(self, sent: SqlText) -> WrittenExpression:
+        """Return an expression of the question, whose values become those of the statement."""
+        written = self.context.expressions[sent]
+        self.bindings.values.update(written.values)
+        return written
+
+    def event_column(self, path: ColumnPath) -> str:
+        """Return a column of a row of `events` that an expression names."""
+        rows = f"events WHERE {self.project} AND {self._read()}"
+        columns = self.context.columns
+        return EventColumns(self.bindings, self.project, rows, columns, self.sessions).text(path)
 
     def members(self, cohort_id: int) -> str:
         """Return a SELECT of the person ids of a cohort's members as events store them."""
@@ -213,10 +237,12 @@ class Compiler:
         )
 
     def own_text(self, breakdown: Breakdown) -> str:
-        """Return SQL for a breakdown by a property of the event, of its session or of its group.
+        """Return SQL for a breakdown by a value of the event, of its session or of its group.
 
         A group's property is read as it is now.
         """
+        if breakdown.type == "hogql":
+            return self.expression(SqlText("value", breakdown.key))
         if breakdown.type == "session":
             return self.sessions.text(breakdown.key)
         if breakdown.type != "group":

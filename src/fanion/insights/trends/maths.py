@@ -42,14 +42,15 @@ _ALSO_CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("mau", "monthly"), "monthly_active"),
 }
 SESSION_DURATION: Final = "$session_duration"
+# An aggregate in SQL, which only trends have.
+SQL: Final = "hogql"
+WORDS: Final = (*MATHS, SQL)
 PROPERTY_TYPES: Final = ("event_properties", "person_properties")
 
 
 def _word(fields: Fields, name: str, _: Before) -> str | None:
     sent = fields.text(name)
-    if sent == "hogql":
-        raise fields.error(name, "Trends with math hogql are not supported.")
-    if sent is not None and sent not in MATHS:
+    if sent is not None and sent not in WORDS:
         raise _no_math(fields, sent)
     return sent
 
@@ -71,10 +72,10 @@ def _no_math(fields: Fields, word: str) -> Invalid:
     if word in _ALSO_CALLED:
         meant = _ALSO_CALLED[word]
         return fields.error("math", f'"{word}" is not a valid choice. Did you mean "{meant}"?')
-    return no_choice(word, MATHS, fields.place("math"))
+    return no_choice(word, WORDS, fields.place("math"))
 
 
-_MATH: Final = replace(word(MATHS, "math"), read=_word)
+_MATH: Final = replace(word(WORDS, "math"), read=_word)
 _OF_PERSON: Final = replace(
     word(
         {"event_properties": False, "person_properties": True, "session_properties": False},
@@ -89,10 +90,11 @@ class Math(StrictOptions):
     """The math of a series: what it counts.
 
     Attributes:
-        word: One of MATHS.
+        word: One of WORDS.
         name: The property that is aggregated; SESSION_DURATION for the seconds of sessions.
         of_person: Whether the property is the person's.
         group_type_index: The type of the groups of `unique_group`.
+        hogql: The aggregate of the word `hogql`, neither parsed nor checked.
     """
 
     called = "Series"
@@ -112,11 +114,21 @@ class Math(StrictOptions):
         whole(0, GROUP_TYPES_MAX - 1, "math_group_type_index"),
         "The type of the groups that `unique_group` counts.",
     ] = None
-    math_hogql: ClassVar[Annotated[None, OFF]]
+    hogql: Annotated[
+        str | None,
+        text(name="math_hogql"),
+        "An aggregate in SQL, such as `sum(toFloat(properties.price)) / count()`.",
+    ] = None
     math_multiplier: ClassVar[Annotated[None, OFF]]
     math_property_revenue_currency: ClassVar[Annotated[None, OFF]]
 
     def completed(self, fields: Fields) -> Self:
+        if self.word == SQL:
+            if self.hogql is None:
+                raise fields.required("math_hogql")
+            return replace(self, name=None, of_person=False, group_type_index=None)
+        if self.hogql is not None:
+            raise fields.error("math_hogql", "math_hogql is only for the math hogql. Leave it out.")
         if self.word in AGGREGATES:
             if self.name is None:
                 raise fields.required("math_property")

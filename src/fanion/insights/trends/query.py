@@ -23,7 +23,7 @@ from fanion.insights.parsing.options import (
     whole,
     word,
 )
-from fanion.insights.query import Entity, Scope, events
+from fanion.insights.query import Entity, Scope, SqlText, events
 from fanion.insights.trends.formula import CHARS_MAX, Expression, FormulaError, parse_formula
 from fanion.insights.trends.maths import TOTAL, Math
 from fanion.rest.options import Before, Options, items, part, read
@@ -66,6 +66,12 @@ class Series(Options):
 
     entity: Entity
     math: Math = TOTAL
+
+    def completed(self, fields: Fields) -> Self:
+        if self.math.hogql is None:
+            return self
+        aggregate = SqlText("aggregate", self.math.hogql, fields.place("math_hogql"))
+        return replace(self, entity=replace(self.entity, aggregate=aggregate))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from fanion.insights.query import SqlText
 from fanion.insights.sql.breakdown import with_other_values
 from fanion.insights.sql.compiler import OTHER, Statement
 from fanion.insights.trends.counts_sql import Counts, has_few_intervals
@@ -160,6 +161,8 @@ class _TrendSql(SeriesRows):
 
     def _builder(self) -> Callable[[_Value], str]:
         math = self.math
+        if math.hogql is not None:
+            return self._of_sql
         if math.is_first_time:
             return self._first_time
         if math.is_per_actor:
@@ -251,6 +254,19 @@ class _TrendSql(SeriesRows):
         return COUNTED.format(
             total=f"{self._aggregate}(number)", valued=valued(rows, ["bucket", "number"])
         )
+
+    def _of_sql(self, valued: _Value) -> str:
+        """Return an aggregate in SQL, whose columns become those of the rows."""
+        assert self.math.hogql is not None
+        written = self.compiler.written(SqlText("aggregate", self.math.hogql))
+        named = {
+            f"column_{number}": self.compiler.event_column(path)
+            for number, path in enumerate(written.columns)
+        }
+        columns = {**self.columns(actor=False), **named}
+        rows = self.resolved(self.rows(columns, self.where(), once=True), list(columns))
+        total = written.filled(list(named))
+        return COUNTED.format(total=total, valued=valued(rows, ["bucket", *named]))
 
     @property
     def _aggregate(self) -> str:
