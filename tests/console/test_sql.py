@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.console.conftest import Visit
 from tests.console.hostile import HOSTILE, MARKUP
 from tests.console.inert_values import expect_only_text
 from tests.console.project import Project
@@ -129,3 +130,62 @@ def test_a_running_query_is_cancelled(console: Console, orders: Project) -> None
     console.page.unroute_all()
     run(console, "select 41 + 1 as answer")
     assert cells(console) == [["42"]]
+
+
+def test_a_query_is_saved_drawn_and_shown_on_a_dashboard_and_behind_its_link(
+    console: Console, orders: Project, visit: Visit
+) -> None:
+    board = orders.post("/dashboards/", name="Plans", filters={"date_from": "-3d"})
+    console.open(orders.at("sql"))
+    page = console.page
+    run(
+        console,
+        "select properties.plan as plan, count() as orders from events"
+        " where {filters} and event = 'order' group by plan order by plan",
+    )
+    console.choose(page.get_by_label("Show as", exact=True), "Bars")
+    chart = page.get_by_role("figure", name="orders by plan")
+    expect(chart.get_by_role("slider")).to_have_attribute(
+        "aria-valuetext", re.compile("pro: orders 2")
+    )
+    assert "display=bar" in page.url
+
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("Orders by plan")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Orders by plan")
+    expect(chart).to_be_visible()
+    write(console, "select count() as all_orders from events where event = 'order' and {filters}")
+    console.choose(page.get_by_label("Show as", exact=True), "Number")
+    page.get_by_role("button", name="Save changes").click()
+    expect(page.get_by_role("button", name="Save changes")).to_have_count(0)
+    page.get_by_role("button", name="Add to dashboard").click()
+    page.get_by_role("menuitem", name="Plans").click()
+    console.expect_toast("Added to Plans")
+
+    console.open(orders.at("insights?kind=sql"))
+    expect(page.get_by_role("row", name="Orders by plan")).to_contain_text("SQL")
+    console.open(orders.at(f"dashboards/{board['id']}"))
+    tile = page.get_by_role("article", name="Orders by plan")
+    expect(tile.get_by_role("figure", name="all_orders")).to_contain_text("3")
+    console.expect_accessible()
+    token = orders.post(f"/dashboards/{board['id']}/share/")["token"]
+    stranger = visit(None)
+    stranger.open(f"/shared/{token}")
+    expect(stranger.page.get_by_role("figure", name="all_orders")).to_contain_text("3")
+
+
+def test_what_was_run_and_typed_is_kept_in_the_browser(console: Console, orders: Project) -> None:
+    console.open(orders.at("sql"))
+    run(console, "select 1 as first_one")
+    run(console, "select 2 as second_one")
+    write(console, "select 'typed'")
+
+    console.open(orders.at("sql"))
+
+    expect(editor_of(console)).to_have_text("select 'typed'")
+    console.page.get_by_text("History", exact=True).click()
+    console.page.get_by_role("button", name="Open the query select 1 as first_one").click()
+    expect(editor_of(console)).to_have_text("select 1 as first_one")
+    console.page.get_by_role("button", name="Clear the history").click()
+    expect(console.page.get_by_text("Queries that you run are kept here")).to_be_visible()

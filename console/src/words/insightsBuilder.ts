@@ -7,6 +7,7 @@ export const words = {
     stickiness: "Stickiness",
     lifecycle: "Life cycle",
     paths: "Paths",
+    sql: "SQL",
   },
   newOf: (kind: string) => `New insight: ${kind}`,
   /** Search terms for each kind in the command menu. */
@@ -17,6 +18,7 @@ export const words = {
     stickiness: ["days active"],
     lifecycle: ["new", "dormant", "resurrecting"],
     paths: ["journey", "flow"],
+    sql: ["query", "hogql"],
   },
   kind: "Kind of question",
   noKind: (name: string) => `Questions of the kind ${name} have no screen yet.`,

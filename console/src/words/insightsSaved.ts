@@ -4,6 +4,7 @@ export const words = {
   title: "Insights",
   description: "Questions about events and the people behind them.",
   ask: "Ask a new question",
+  sql: "SQL",
   table: "Insights",
   csvName: "insights.csv",
   columns: {
@@ -17,7 +18,6 @@ export const words = {
     seen: "Opened by you",
   },
   untitled: "Untitled insight",
-  otherKinds: { HogQLQuery: "SQL" } as Readonly<Record<string, string>>,
   search: "Search by name, description or tag",
   of: "Created by",
   all: "Created by anyone",

@@ -3,6 +3,7 @@ import {
   CalendarCheck,
   ChartColumnStacked,
   ChartLine,
+  DatabaseZap,
   Filter,
   Grid3x3,
   Waypoints,
@@ -12,7 +13,7 @@ import { loadPart } from "@/lib/parts";
 import { words } from "@/words/insightsBuilder";
 import type { KindEntry } from "./kind";
 
-/** All kinds, in the order of their tabs. */
+/** The kinds of the builder, in the order of their tabs. */
 export const KINDS: readonly KindEntry[] = [
   {
     name: "trends",
@@ -52,8 +53,19 @@ export const KINDS: readonly KindEntry[] = [
   },
 ];
 
+/** SQL too, whose screen is another than the builder's. */
+export const ALL_KINDS: readonly KindEntry[] = [
+  ...KINDS,
+  {
+    name: "sql",
+    label: words.kinds.sql,
+    icon: DatabaseZap,
+    load: async () => (await import("./sql")).kind,
+  },
+];
+
 export const entryOf = (name: KindName): KindEntry | undefined =>
-  KINDS.find((one) => one.name === name);
+  ALL_KINDS.find((one) => one.name === name);
 
 export const kindQuery = (name: KindName) =>
   queryOptions({

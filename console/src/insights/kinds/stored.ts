@@ -1,5 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { KIND_NAMES, QUERY_KINDS, type Question } from "@/insights/question/model";
+import { ALL_KIND_NAMES, QUERY_KINDS, type Question } from "@/insights/question/model";
 import { isObject, Reading } from "@/insights/question/reading";
 import { type Query, unwrapped } from "@/insights/question/wire";
 import { words } from "@/words/insightsBuilder";
@@ -15,9 +15,9 @@ export interface ReadQuery {
 export async function readQuery(queries: QueryClient, given: unknown): Promise<ReadQuery> {
   const query = unwrapped(given);
   if (!isObject(query)) return { question: null, problems: [words.noObject] };
-  const name = KIND_NAMES.find((one) => QUERY_KINDS[one] === query.kind && entryOf(one));
+  const name = ALL_KIND_NAMES.find((one) => QUERY_KINDS[one] === query.kind && entryOf(one));
   if (name === undefined) {
-    const known = KIND_NAMES.filter(entryOf).map((one) => QUERY_KINDS[one]);
+    const known = ALL_KIND_NAMES.filter(entryOf).map((one) => QUERY_KINDS[one]);
     return {
       question: null,
       problems: [words.noQueryKind(String(query.kind ?? ""), known.join(", "))],

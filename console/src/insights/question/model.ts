@@ -4,6 +4,7 @@ import type { Given } from "@/lib/searchParams";
 import type { DateRange } from "@/ui/ranges";
 import type { MathName } from "./maths";
 
+/** The kinds of the builder. */
 export const KIND_NAMES = [
   "trends",
   "funnels",
@@ -12,7 +13,9 @@ export const KIND_NAMES = [
   "lifecycle",
   "paths",
 ] as const;
-export type KindName = (typeof KIND_NAMES)[number];
+/** The kinds that have a screen; that of SQL is no builder. */
+export const ALL_KIND_NAMES = [...KIND_NAMES, "sql"] as const;
+export type KindName = (typeof ALL_KIND_NAMES)[number];
 
 /** The query kinds of the API. */
 export const QUERY_KINDS: Readonly<Record<KindName, string>> = {
@@ -22,6 +25,7 @@ export const QUERY_KINDS: Readonly<Record<KindName, string>> = {
   stickiness: "StickinessQuery",
   lifecycle: "LifecycleQuery",
   paths: "PathsQuery",
+  sql: "HogQLQuery",
 };
 
 /** The events of a question: a line in a trend, a step in a funnel. */

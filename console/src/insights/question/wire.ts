@@ -2,7 +2,14 @@ import { type Given, present } from "@/lib/searchParams";
 import { type DateRange, readRange } from "@/ui/ranges";
 import { words } from "@/words/insightsQuestion";
 import { INTERVALS, readCompare } from "./address";
-import { BREAKDOWN_TYPES, BREAKDOWNS_MAX, type Breakdown, FIRST, type Question } from "./model";
+import {
+  BREAKDOWN_TYPES,
+  BREAKDOWNS_MAX,
+  type Breakdown,
+  FIRST,
+  QUERY_KINDS,
+  type Question,
+} from "./model";
 import { readBreakdown, readConditions, readSeries, writeBreakdown, writeSeries } from "./parts";
 import { isObject, joined, type Reading } from "./reading";
 
@@ -154,8 +161,14 @@ export function unwrapped(query: unknown): unknown {
   const isWrapper = (one: unknown): one is Given =>
     isObject(one) && /^(InsightVizNode|DataTableNode|DataVisualizationNode)$/.test(`${one.kind}`);
   let inner = query;
-  for (let depth = 0; depth < 5 && isWrapper(inner); depth += 1) inner = inner.source;
-  return inner;
+  let shown: Given = {};
+  for (let depth = 0; depth < 5 && isWrapper(inner); depth += 1) {
+    const { display, chartSettings } = inner;
+    shown = { ...present({ display, chartSettings }), ...shown };
+    inner = inner.source;
+  }
+  // How an answer in SQL is shown is part of its question here; others say it themselves.
+  return isObject(inner) && inner.kind === QUERY_KINDS.sql ? { ...shown, ...inner } : inner;
 }
 
 const PARTS = /^(dateRange|breakdownFilter|compareFilter|[a-z]+Filter)$/;

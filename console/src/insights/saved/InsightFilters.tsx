@@ -1,4 +1,4 @@
-import { KINDS } from "@/insights/kinds";
+import { ALL_KINDS } from "@/insights/kinds";
 import { withValue } from "@/lib/searchParams";
 import { Checkbox, SearchInput } from "@/ui/Field";
 import { ANY, FilterSelect, tagOptions } from "@/ui/ListFilters";
@@ -40,9 +40,9 @@ export function InsightFilters({ search, insights, onChange }: Props) {
         value={search.kind ?? ANY}
         options={[
           { value: ANY, label: words.anyKind },
-          ...KINDS.map(({ name, label }) => ({ value: name, label })),
+          ...ALL_KINDS.map(({ name, label }) => ({ value: name, label })),
         ]}
-        onChange={(kind) => change("kind", KINDS.find(({ name }) => name === kind)?.name)}
+        onChange={(kind) => change("kind", ALL_KINDS.find(({ name }) => name === kind)?.name)}
       />
       <FilterSelect
         label={words.tag}

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { BellRing, ChartLine, Trash2 } from "lucide-react";
+import { BellRing, ChartLine, DatabaseZap, Trash2 } from "lucide-react";
 import { useMemo } from "react";
 import { useMe, useProjectId } from "@/app/session";
 import { KINDS } from "@/insights/kinds";
@@ -113,6 +113,9 @@ function KindLinks({ projectId }: { projectId: string }) {
           {label}
         </LinkButton>
       ))}
+      <LinkButton icon={DatabaseZap} to="/project/$projectId/sql" params={{ projectId }}>
+        {words.sql}
+      </LinkButton>
     </nav>
   );
 }

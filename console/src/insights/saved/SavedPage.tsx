@@ -28,6 +28,11 @@ const AlertsTab = lazyPart(
   async () => (await import("@/insights/alerts/AlertsTab")).AlertsTab,
 );
 
+const SavedSql = lazyPart(
+  "saved sql",
+  async () => (await import("@/insights/sql/SavedSql")).SavedSql,
+);
+
 const route = getRouteApi("/signed-in/project/$projectId/insights/$insightId");
 
 export default function SavedPage() {
@@ -100,6 +105,8 @@ function Content({ insight, stored }: { insight: Insight; stored: Stored }) {
   const question =
     stored.question === null ? (
       <UnreadableQuestion insight={insight} problems={stored.problems} />
+    ) : stored.question.kind === "sql" ? (
+      <SavedSql insight={insight} stored={stored.question} />
     ) : (
       <SavedQuestion insight={insight} stored={stored.question} />
     );
@@ -116,10 +123,12 @@ function Content({ insight, stored }: { insight: Insight; stored: Stored }) {
       content: <InsightActivity insightId={insight.id} />,
     },
   ];
+  // Only lines and numbers over time have alerts.
+  const shown = stored.question?.kind === "sql" ? tabs.filter(({ id }) => id !== "alerts") : tabs;
   return (
     <Tabs
       label={words.tabs.label}
-      tabs={tabs}
+      tabs={shown}
       selected={tab}
       onSelect={(id) =>
         void navigate({

@@ -13,7 +13,7 @@ const HEADERS = words.columns;
 export function kindLabel(insight: Insight): string {
   const kind = kindOfStored(insight);
   const labels: Readonly<Record<string, string>> = builderWords.kinds;
-  return labels[kind] ?? words.otherKinds[kind] ?? kind;
+  return labels[kind] ?? kind;
 }
 
 const timeOf = (at: string | undefined): Date | null => (at === undefined ? null : new Date(at));

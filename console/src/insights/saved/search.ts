@@ -1,4 +1,4 @@
-import { KIND_NAMES, type KindName } from "@/insights/question/model";
+import { ALL_KIND_NAMES, type KindName } from "@/insights/question/model";
 import { choiceOf, type Given, pageOf, present, textOf } from "@/lib/searchParams";
 import { type InsightSearch, readInsightSearch } from "../search";
 
@@ -49,7 +49,7 @@ export const readInsightsSearch = (given: Given): InsightsSearch =>
   present<InsightsSearch>({
     q: textOf(given.q),
     mine: onlyTrue(given.mine),
-    kind: choiceOf(KIND_NAMES, given.kind),
+    kind: choiceOf(ALL_KIND_NAMES, given.kind),
     tag: textOf(given.tag),
     generated: onlyTrue(given.generated),
     deleted: onlyTrue(given.deleted),

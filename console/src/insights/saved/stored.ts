@@ -3,7 +3,12 @@ import { LazyPlot } from "@/charts/LazyPlot";
 import { kindQuery } from "@/insights/kinds";
 import type { Kind } from "@/insights/kinds/kind";
 import { type ReadQuery, readQuery } from "@/insights/kinds/stored";
-import { KIND_NAMES, type KindName, QUERY_KINDS, type Question } from "@/insights/question/model";
+import {
+  ALL_KIND_NAMES,
+  type KindName,
+  QUERY_KINDS,
+  type Question,
+} from "@/insights/question/model";
 import { queryOfFilters } from "@/insights/question/older";
 import { isObject } from "@/insights/question/reading";
 import { unwrapped } from "@/insights/question/wire";
@@ -27,7 +32,7 @@ export const queryOf = ({ filters, query }: StoredQuery): unknown =>
 export function kindOfStored(insight: StoredQuery): KindName | string {
   const query = queryOf(insight);
   const kind = isObject(query) ? String(query.kind ?? "") : "";
-  return KIND_NAMES.find((name) => QUERY_KINDS[name] === kind) ?? kind;
+  return ALL_KIND_NAMES.find((name) => QUERY_KINDS[name] === kind) ?? kind;
 }
 
 /** Wraps a query the way other API clients store it. */

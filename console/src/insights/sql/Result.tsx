@@ -1,24 +1,26 @@
-import { useMemo } from "react";
-import { DataTable } from "@/ui/table";
+import { RowsView } from "@/insights/kinds/sql/RowsView";
+import type { Shown } from "@/insights/kinds/sql/shown";
 import { formatNumber } from "@/words/format";
 import { words } from "@/words/sql";
 import type { SqlAnswer } from "./answer";
-import { columnsOf, rowsOf } from "./columns";
+import { ShownFields } from "./ShownFields";
 
 interface Props {
   answer: SqlAnswer | null;
+  shown: Shown;
+  onShown: (shown: Shown) => void;
   isRunning: boolean;
-  /** Whether the text has changed since it was asked. */
+  /** Whether the query has changed since it was asked. */
   isChanged: boolean;
 }
 
 /** The result of a query. The one before stays until the next is there. */
-export function Result({ answer, isRunning, isChanged }: Props) {
+export function Result({ answer, shown, onShown, isRunning, isChanged }: Props) {
   return (
     <section
       aria-label={words.result}
       aria-busy={isRunning}
-      className="flex min-h-40 min-w-0 flex-col gap-2"
+      className="flex min-h-40 min-w-0 flex-col gap-3"
     >
       {answer === null ? (
         <p className="text-ink-2">
@@ -29,7 +31,8 @@ export function Result({ answer, isRunning, isChanged }: Props) {
           <p className="text-ink-2">
             {notesOf(answer).join(" ")} {isChanged && words.changed}
           </p>
-          <ResultTable answer={answer} />
+          <ShownFields rows={answer} shown={shown} onChange={onShown} />
+          <RowsView rows={answer} shown={shown} />
         </>
       )}
     </section>
@@ -52,20 +55,4 @@ function notesOf(answer: SqlAnswer): readonly string[] {
     ...(took === null ? [] : [words.read(read, took)]),
     ...(answer.is_cached ? [words.cached] : []),
   ];
-}
-
-function ResultTable({ answer }: { answer: SqlAnswer }) {
-  const columns = useMemo(() => columnsOf(answer), [answer]);
-  const rows = useMemo(() => rowsOf(answer), [answer]);
-  return (
-    <DataTable
-      name="sql"
-      label={words.result}
-      columns={columns}
-      rows={rows}
-      rowId={({ place }) => String(place)}
-      csv={{ fileName: words.csvName, all: () => rows }}
-      empty={words.none}
-    />
-  );
 }

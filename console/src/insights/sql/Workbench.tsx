@@ -7,13 +7,15 @@ import { Button } from "@/ui/Button";
 import { Keys } from "@/ui/Kbd";
 import { lazyPart } from "@/ui/lazyPart";
 import { words } from "@/words/sql";
-import type { SqlQuery } from "./answer";
 import type { EditorHandle } from "./editor/SqlEditor";
+import { HistoryList } from "./HistoryList";
+import { keepHistory, type Ran, readHistory, withRan } from "./history";
 import { type PlacedError, placeError } from "./place";
 import { Result } from "./Result";
 import { useRun } from "./useRun";
+import type { Work } from "./useWork";
 import { VariableFields } from "./VariableFields";
-import { queryOf, type Values, variablesIn } from "./variables";
+import { variablesIn } from "./variables";
 
 const SqlEditor = lazyPart(
   "sql editor",
@@ -22,17 +24,19 @@ const SqlEditor = lazyPart(
 );
 
 interface Props {
-  /** isAsked: whether it is run at once */
-  first: { text: string; values: Values; isAsked: boolean };
-  onRun: (query: SqlQuery) => void;
-  onChange: (text: string) => void;
+  work: Work;
+  /** Whether the query is run at once. */
+  isAsked: boolean;
+  onRun?: () => void;
 }
 
 /** An editor of a query, with its variables above and its result below. */
-export function Workbench({ first, onRun, onChange }: Props) {
-  const [text, setText] = useState(first.text);
-  const [values, setValues] = useState(first.values);
-  const running = useRun(useProjectId());
+export function Workbench({ work, isAsked, onRun }: Props) {
+  const { draft, setDraft, query } = work;
+  const { text, values, shown } = draft;
+  const projectId = useProjectId();
+  const running = useRun(projectId);
+  const [history, setHistory] = useState(() => readHistory(projectId));
   const editor = useRef<EditorHandle>(null);
   const keys = useId();
   const names = useMemo(() => variablesIn(text), [text]);
@@ -41,32 +45,37 @@ export function Workbench({ first, onRun, onChange }: Props) {
     [running.error, running.asked],
   );
   const start = (isNew: boolean) => {
-    const query = queryOf(text, values);
-    onRun(query);
+    onRun?.();
+    note(withRan(readHistory(projectId), { text, at: Date.now() }));
     void running.run(query, isNew);
+  };
+  const note = (next: readonly Ran[]) => {
+    keepHistory(projectId, next);
+    setHistory(next);
   };
   const asked = useRef(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, for the query of the address.
   useEffect(() => {
-    if (!first.isAsked || asked.current) return;
+    if (!isAsked || asked.current) return;
     asked.current = true;
     start(false);
   }, []);
   useShortcuts([{ keys: "mod+enter", label: words.runQuery, run: () => start(true) }]);
-  const change = (next: string) => {
-    setText(next);
-    onChange(next);
-  };
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <VariableFields names={names} values={values} onChange={setValues} />
+      <VariableFields
+        names={names}
+        values={values}
+        onChange={(next) => setDraft({ ...draft, values: next })}
+      />
       <div className="flex min-w-0 flex-col gap-1">
         <div className="h-60 min-h-24 resize-y overflow-hidden rounded-lg border border-line-strong">
           <SqlEditor
             value={text}
-            onChange={change}
+            onChange={(next) => setDraft((before) => ({ ...before, text: next }))}
             onRun={() => start(true)}
             error={error}
+            label={words.editor}
             describedBy={keys}
             handle={editor}
           />
@@ -84,8 +93,17 @@ export function Workbench({ first, onRun, onChange }: Props) {
       {error !== null && <ErrorLine error={error} onGo={(place) => editor.current?.goTo(place)} />}
       <Result
         answer={running.answer}
+        shown={shown}
+        onShown={(next) => setDraft({ ...draft, shown: next })}
         isRunning={running.isRunning}
-        isChanged={running.asked !== null && running.asked.query !== text}
+        isChanged={
+          running.asked !== null && JSON.stringify(running.asked) !== JSON.stringify(query)
+        }
+      />
+      <HistoryList
+        history={history}
+        onOpen={(next) => setDraft({ ...draft, text: next })}
+        onClear={() => note([])}
       />
     </div>
   );

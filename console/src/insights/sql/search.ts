@@ -5,10 +5,20 @@ export interface SqlSearch {
   query?: string;
   /** The values of its variables, by name. */
   variables?: Readonly<Record<string, string | number>>;
+  /** How the result is shown, by the API's names. */
+  display?: string;
+  x?: string;
+  y?: readonly string[];
 }
 
 export const readSqlSearch = (given: Given): SqlSearch =>
-  present<SqlSearch>({ query: textOf(given.query), variables: readValues(given.variables) });
+  present<SqlSearch>({
+    query: textOf(given.query),
+    variables: readValues(given.variables),
+    display: textOf(given.display),
+    x: textOf(given.x),
+    y: Array.isArray(given.y) ? given.y.map(String) : undefined,
+  });
 
 function readValues(given: unknown): SqlSearch["variables"] {
   if (typeof given !== "object" || given === null) return undefined;

@@ -1,3 +1,4 @@
+import { isObject } from "@/insights/question/reading";
 import type { SqlQuery, Variable } from "./answer";
 
 /** The value of a variable as it is typed. A text is never taken for a number by itself, because
@@ -39,8 +40,10 @@ export const typedOf = (value: unknown): Typed => ({
   isNumber: typeof value === "number",
 });
 
-/** Return the values that a query has for its variables. */
-export const valuesOf = ({ variables }: Pick<SqlQuery, "variables">): Values =>
+/** Return the values that a query has, by the names of its variables. given: its `variables` */
+export const valuesOf = (given: unknown): Values =>
   Object.fromEntries(
-    Object.values(variables ?? {}).map((one) => [one.code_name, typedOf(one.value)]),
+    Object.values(isObject(given) ? given : {}).flatMap((one) =>
+      isObject(one) ? [[String(one.code_name), typedOf(one.value)]] : [],
+    ),
   );

@@ -6,7 +6,6 @@ import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { type RefObject, useEffect, useRef } from "react";
 import type { PlacedError } from "@/insights/sql/place";
 import { styleNonce } from "@/lib/nonce";
-import { words } from "@/words/sql";
 import { errorMark, setError } from "./errorMark";
 import { KEYWORDS } from "./keywords";
 import { look } from "./look";
@@ -22,6 +21,7 @@ export interface SqlEditorProps {
   onChange: (text: string) => void;
   onRun: () => void;
   error: PlacedError | null;
+  label: string;
   /** The id of the element that says which keys the editor has. */
   describedBy: string;
   handle: RefObject<EditorHandle | null>;
@@ -49,7 +49,7 @@ export function SqlEditor(props: SqlEditorProps) {
             if (docChanged) latest.current.onChange(state.doc.toString());
           }),
           EditorView.contentAttributes.of({
-            "aria-label": words.editor,
+            "aria-label": latest.current.label,
             "aria-describedby": latest.current.describedBy,
             autocapitalize: "off",
           }),
