@@ -17,18 +17,12 @@ from typing import Final
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.parsing.path_cleaning import Cleaning
+from fanion.insights.paths.names_sql import BETWEEN, StepNames, number_of, numbers_of
 from fanion.insights.paths.query import PathsQuery
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 
-# Characters of a name, which every cleaning rule could make longer.
-NAME_CHARS_MAX: Final = 2_000
 GAP_US: Final = 30 * 60 * 1_000_000
-# Stands between both ends of a path that is longer than what is shown, as in PostHog.
-BETWEEN: Final = "..."
-_PAGE: Final = "event = '$pageview'"
-_SCREEN: Final = "event = '$screen'"
-# The names of an event if it is a page, a screen, and any other event.
-_CLEANED: Final = ("page_name", "screen_name", "other_name")
+
 
 # Grouped by stored person.
 FOUND = """
@@ -42,24 +36,6 @@ GROUP BY who
 """
 # Added to times, which may be before 1970.
 _ZERO: Final = 2**62
-
-# The hashes of the names, the names, and their order. They may be of more events than those of the
-# question.
-NAMES = """(
-  SELECT (groupArray(number), groupArray(name), arrayEnumerate(groupArray(number)))
-    FROM (SELECT {number} AS number, any(text) AS name
-            FROM (SELECT {between} AS text{names})
-        GROUP BY number
-        ORDER BY name))"""
-NAMES_OF_EVENTS = """
-             UNION ALL
-                  SELECT {name} AS text
-                    FROM (SELECT {cleaned} AS cleaned
-                            FROM (SELECT {own} AS own
-                                    FROM events
-                                   WHERE {where}
-                                GROUP BY own))
-                GROUP BY text"""
 
 # A path ends where GAP_US or more lie between two events. Of equal names in a row the last stays.
 PATHS = """
@@ -177,16 +153,19 @@ def paths_statement(paths_range: PathsRange) -> Statement:
         for comparison, bound in bounds
         if bound is not None
     )
-    names, steps = _names(compiler, paths_range), _steps(compiler, paths_range)
+    names = StepNames(compiler, query, paths_range.cleaning)
+    steps = _steps(compiler, paths_range, names)
     edges = compiler.bindings.add(query.edge_limit, "UInt64")
     counted = EDGES.format(weights=weights, steps=steps, edges=edges)
-    return compiler.statement(NODES.format(edges=edges, counted=counted, names=names))
+    all_names = names.all_within(paths_range.span)
+    return compiler.statement(NODES.format(edges=edges, counted=counted, names=all_names))
 
 
 def actors_statement(paths_range: PathsRange, place: EdgePlace | EndPlace) -> Statement:
     """Return the statement of rows (actor, number of its paths)."""
     compiler = Compiler(paths_range.context)
-    steps = _steps(compiler, paths_range, "actor, ")
+    names = StepNames(compiler, paths_range.query, paths_range.cleaning)
+    steps = _steps(compiler, paths_range, names, "actor, ")
     return compiler.statement(ACTORS.format(steps=steps, test=_test(compiler, place)))
 
 
@@ -195,7 +174,7 @@ def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
 
     def is_step(step: tuple[int, str], column: str = "source", before: int = 0) -> str:
         number = bind.add(step[0] - before, "Int64")
-        return f"step = {number} AND {column} = {_number(compiler, bind.text(step[1]))}"
+        return f"step = {number} AND {column} = {number_of(compiler, bind.text(step[1]))}"
 
     if isinstance(place, EndPlace):
         return f"is_last AND {is_step(place.last)}"
@@ -205,65 +184,24 @@ def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
     if place.target is not None:
         tests.append(is_step(place.target, "target", before=1))
     if place.not_to is not None:
-        tests.append(f"NOT has({_numbers(compiler, place.not_to)}, target)")
+        tests.append(f"NOT has({numbers_of(compiler, place.not_to)}, target)")
     return " AND ".join(tests)
 
 
-def _steps(compiler: Compiler, paths_range: PathsRange, actor: str = "") -> str:
-    page, check = compiler.text_and_check("$current_url")
-    cleaned = zip(_texts(compiler, page), _CLEANED, strict=True)
-    names = (_grouped(compiler, paths_range.query.groupings, name) for name in _CLEANED)
-    of_page, of_screen, of_other = (_number(compiler, name) for name in names)
-    conditions = [_where(compiler, paths_range), check]
-    excluded = paths_range.query.excluded
-    if excluded:
-        conditions.append(f"NOT has({_numbers(compiler, excluded)}, name)")
+def _steps(compiler: Compiler, paths_range: PathsRange, names: StepNames, actor: str = "") -> str:
+    query = paths_range.query
+    conditions = [_where(compiler, paths_range), *names.checks]
+    if query.excluded:
+        conditions.append(f"NOT has({numbers_of(compiler, query.excluded)}, name)")
     rows = FOUND.format(
         who=compiler.who(),
-        cleaned=",\n       ".join(
-            f"{_cleaned(compiler, paths_range, text)} AS {name}" for text, name in cleaned
-        ),
-        number=f"multiIf({_PAGE}, {of_page}, {_SCREEN}, {of_screen}, {of_other})",
+        cleaned=names.columns,
+        number=names.number,
         zero=_ZERO,
         where="\n   AND ".join(conditions),
     )
     resolved = compiler.resolved(rows, ["happened"])
-    return STEPS.format(actor=actor, limited=_limited(compiler, paths_range.query, resolved))
-
-
-def _names(compiler: Compiler, paths_range: PathsRange) -> str:
-    """Return SQL for all names in the range in their order, as arrays: see NAMES."""
-    page, check = compiler.text_and_check("$current_url")
-    bind, span = compiler.bindings, paths_range.span
-    within = f"timestamp >= {bind.time(span.start)} AND timestamp < {bind.time(span.end)}"
-    conditions = (f"{_PAGE} AND {check}", _SCREEN, f"NOT ({_PAGE} OR {_SCREEN})")
-    owns = (page, compiler.text("$screen_name"), "event")
-    texts = (_without_slash("own"), "own", "own")
-    parts = (
-        NAMES_OF_EVENTS.format(
-            name=f"CAST({_grouped(compiler, paths_range.query.groupings, 'cleaned')} AS String)",
-            cleaned=_cleaned(compiler, paths_range, text),
-            own=own,
-            where=f"{compiler.project} AND {within} AND {condition}",
-        )
-        for own, text, condition in zip(owns, texts, conditions, strict=True)
-    )
-    number, between = _number(compiler, "text"), compiler.bindings.text(BETWEEN)
-    return NAMES.format(number=number, between=between, names="".join(parts))
-
-
-def _number(compiler: Compiler, name: str) -> str:
-    """Return SQL for the hash of a name.
-
-    The key is different for each calculation, so that clients cannot send names with equal hashes.
-    """
-    run = compiler.context.run.int
-    halves = (compiler.bindings.add(half, "UInt64") for half in divmod(run, 2**64))
-    return f"sipHash64Keyed(({', '.join(halves)}), {name})"
-
-
-def _numbers(compiler: Compiler, names: Sequence[str]) -> str:
-    return f"arrayMap(one -> {_number(compiler, 'one')}, {compiler.bindings.texts(names)})"
+    return STEPS.format(actor=actor, limited=_limited(compiler, query, resolved))
 
 
 def _where(compiler: Compiler, paths_range: PathsRange) -> str:
@@ -282,49 +220,6 @@ def _where(compiler: Compiler, paths_range: PathsRange) -> str:
     # These events have other names in a path.
     left_out = [name for name in query.excluded if name in ("$pageview", "$screen")]
     return f"{where}\n   AND event NOT IN {bind.texts(left_out)}" if left_out else where
-
-
-def _texts(compiler: Compiler, page: str) -> tuple[str, str, str]:
-    """Return SQL for what names a page, a screen, and any other event."""
-    return _without_slash(page), compiler.text("$screen_name"), "event"
-
-
-def _without_slash(page: str) -> str:
-    return f"replaceRegexpOne({page}, '(.)/$', '\\\\1')"
-
-
-def _cleaned(compiler: Compiler, paths_range: PathsRange, name: str) -> str:
-    """Return SQL for a name after the cleaning rules, applied in order.
-
-    If names are cleaned or grouped, they have low cardinality, so that this is computed once for
-    each distinct name of a block.
-    """
-    if not paths_range.cleaning and not paths_range.query.groupings:
-        return name
-    name = f"CAST({name} AS LowCardinality(String))"
-    for rule in paths_range.cleaning:
-        # For an expression that is plain text, the engine would not replace groups in the alias.
-        regex = compiler.bindings.text(f"(?:{rule.regex})")
-        alias = compiler.bindings.text(rule.alias)
-        name = f"leftUTF8(replaceRegexpAll({name}, {regex}, {alias}), {NAME_CHARS_MAX})"
-    return name
-
-
-def _grouped(compiler: Compiler, patterns: Sequence[str], name: str) -> str:
-    """Return SQL for the first pattern that is found in the name, or else the name."""
-    if not patterns:
-        return name
-    bind = compiler.bindings
-    cases = "".join(
-        f"{name} LIKE {bind.text(_like(pattern))}, {bind.text(pattern)}, " for pattern in patterns
-    )
-    return f"multiIf({cases}CAST({name} AS String))"
-
-
-def _like(pattern: str) -> str:
-    for special in "\\%_":
-        pattern = pattern.replace(special, f"\\{special}")
-    return f"%{pattern.replace('*', '%')}%"
 
 
 def _limited(compiler: Compiler, query: PathsQuery, resolved: str) -> str:
@@ -352,7 +247,7 @@ def _limited(compiler: Compiler, query: PathsQuery, resolved: str) -> str:
 def _both_ends(compiler: Compiler, limit: int) -> str:
     """Return the first and last steps of a path that is too long, and one step for the rest."""
     half = limit // 2
-    number = _number(compiler, compiler.bindings.text(BETWEEN))
+    number = number_of(compiler, compiler.bindings.text(BETWEEN))
     between = f"[(path[{half + 1}].1, {number})]"
     ends = f"arraySlice(path, 1, {half}), {between}, arraySlice(path, -{half}, {half})"
     longer = f"arrayConcat({ends})" if half else "arraySlice(path, 1, 1)"
@@ -362,6 +257,6 @@ def _both_ends(compiler: Compiler, limit: int) -> str:
 def _first(compiler: Compiler, point: str, path: str) -> str:
     """Return SQL for the position of the first step with this name, from 1; 0 without any."""
     names = [point, f"{point}/"]
-    numbers = (_number(compiler, compiler.bindings.text(name)) for name in names)
+    numbers = (number_of(compiler, compiler.bindings.text(name)) for name in names)
     tests = " OR ".join(f"one.2 = {number}" for number in numbers)
     return f"arrayFirstIndex(one -> {tests}, {path})"
