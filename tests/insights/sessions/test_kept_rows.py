@@ -4,10 +4,11 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -60,6 +61,7 @@ RANGES: tuple[dict[str, Any], ...] = (
 ALWAYS: Final = {"type": "event", "key": "unset", "operator": "is_not_set", "value": "is_not_set"}
 TODAY: Final = DateRange(NOW - timedelta(days=1), NOW)
 T = TypeVar("T")
+BERLIN: Final = ZoneInfo("Europe/Berlin")
 PERSONS = tuple(UUID(int=number) for number in range(1, 4))
 
 
@@ -173,7 +175,7 @@ def site(local_analyst: Analyst) -> Site:
 
 
 def new_site(analyst: Analyst) -> Site:
-    project = Project(next_project(), uuid4(), uuid4(), "p", "phc_x", "Europe/Berlin", NOW)
+    project = Project(next_project(), uuid4(), uuid4(), "p", "phc_x", BERLIN.key, NOW)
     return Site(analyst, project)
 
 
@@ -420,18 +422,25 @@ async def test_sessions_that_are_cut_off_are_read_from_their_events(site: Site) 
         await site.check_answers(sent_range)
 
 
-@pytest.mark.parametrize("days", [3, 6])
+@pytest.mark.parametrize(
+    "midnight", [datetime(2024, 4, 1, tzinfo=BERLIN), datetime(2024, 3, 29, tzinfo=BERLIN)]
+)
 async def test_sessions_across_an_end_of_the_range_are_read_from_their_events(
-    site: Site, days: int
+    site: Site, midnight: datetime
 ) -> None:
-    """The first begins in the range, the second before it."""
-    midnight = (days - 1) * DAY + timedelta(hours=13, minutes=45, seconds=30)
-    apart = timedelta(minutes=9)
-    await site.add(*(view("across", midnight + part) for part in (apart, -apart, -2 * apart)))
+    """The first begins in the range, the second in the previous one, which may overlap."""
+    ago, apart = NOW - midnight, timedelta(minutes=9)
+    await site.add(
+        *(view("across", ago + part) for part in (apart, -apart, -2 * apart)),
+        view("across", ago - apart, person=PERSONS[1]),
+        view("after", ago - apart),
+    )
     await site.keep()
 
     assert await site.are_rows_used()
     await site.check_answers(RANGES[1])
+    overlapping = {"compareFilter": {"compare": True, "compare_to": "-1d"}}
+    await site.check_answers({**RANGES[1], **overlapping})
 
 
 async def test_events_of_a_data_folder_from_before_are_filled_in(site: Site) -> None:

@@ -3,7 +3,8 @@
 Source: insights.md, section 11.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 
 from fanion.insights.dates.intervals import DateRange
@@ -38,6 +39,8 @@ class CountedSessions:
     Args:
         goal: The event whose conversions are counted.
         kept: The kept rows of sessions, for a question that they answer.
+        parted_at: Where `span` is two ranges, one after the other, the time at which the second one
+            begins. The views of a session count until the end of the range in which it began.
 
     Attributes:
         fulfils: The condition on a session alone.
@@ -51,6 +54,7 @@ class CountedSessions:
         span: DateRange,
         goal: str | None,
         kept: KeptRows | None = None,
+        parted_at: datetime | None = None,
     ) -> None:
         bind = compiler.bindings
         of_events, of_sessions = _split(query.scope.properties)
@@ -72,17 +76,22 @@ class CountedSessions:
         self.sessions.column("who", compiler.who())
         self.sessions.column("is_view", f"({' AND '.join(conditions)})")
         self._project, self._span, self._kept = compiler.project, span, kept
+        self._parted_at = None if parted_at is None else bind.time(parted_at)
         self._goal = None if goal is None else f"is_view AND event = {bind.text(goal)}"
 
-    def rows(self, is_previous: int, columns: Mapping[str, str]) -> str:
+    def rows_of_both(self, columns: Mapping[str, str]) -> str:
+        """Return what `rows` does, of two ranges of which the first is the previous one."""
+        return self.rows(f"started < {self._parted_at}", columns)
+
+    def rows(self, is_previous: int | str, columns: Mapping[str, str]) -> str:
         """Return a row for each session and person who viewed something.
 
         Columns: is_previous, who, place, views, and `columns`; with a goal, conversions and
         converted.
         """
-        aggregate, count = self.sessions.aggregate, self.sessions.once.count
-        views = aggregate("views", count("is_view"))
-        aggregate("whos", "groupUniqArrayIf(who, is_view)")
+        aggregate, once = self.sessions.aggregate, self.sessions.once
+        views = aggregate("views", self._of_views(once.count))
+        aggregate("whos", self._of_views("groupUniqArrayIf(who, {})".format))
         shown = {views: views, **self._conversions(), **columns}
         return _ROWS.format(
             is_previous=is_previous,
@@ -90,6 +99,17 @@ class CountedSessions:
             sessions=self.text(),
             is_counted=self.fulfils if self._is_only_kept else self.is_counted,
         )
+
+    def _of_views(self, aggregate: Callable[[str], str]) -> str:
+        """Return an aggregate of the views that count.
+
+        Args:
+            aggregate: Returns that of the events that fulfil a condition.
+        """
+        if self._parted_at is None:
+            return aggregate("is_view")
+        earlier = aggregate(f"is_view AND timestamp < {self._parted_at}")
+        return f"if(started < {self._parted_at}, {earlier}, {aggregate('is_view')})"
 
     @property
     def _is_only_kept(self) -> bool:

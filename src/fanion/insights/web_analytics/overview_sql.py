@@ -6,7 +6,7 @@ ranges are added up.
 Source: insights.md, section 11.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
@@ -43,10 +43,7 @@ def overview_statement(
     sessions that bounced; sessions with a page view; conversions; persons who converted.
     """
     compiler = Compiler(context)
-    rows = " UNION ALL ".join(
-        _rows(CountedSessions(compiler, query, span, goal, kept), index)
-        for index, span in enumerate(spans)
-    )
+    rows = _rows_of_ranges(compiler, query, spans, goal, kept)
     of_goal = () if goal is None else ("conversions", "converted")
     text = _OVERVIEW.format(
         conversions="0, 0" if goal is None else _CONVERSIONS,
@@ -55,7 +52,27 @@ def overview_statement(
     return compiler.statement(text)
 
 
-def _rows(counted: CountedSessions, is_previous: int) -> str:
+def _rows_of_ranges(
+    compiler: Compiler,
+    query: WebQuery,
+    spans: Sequence[DateRange],
+    goal: str | None,
+    kept: KeptRows | None,
+) -> str:
+    """Return the rows of sessions of all ranges.
+
+    Kept rows of two ranges, one after the other, are read as those of one.
+    """
+    if kept is not None and len(spans) == 2 and spans[1].end == spans[0].start:
+        both = DateRange(spans[1].start, spans[0].end)
+        counted = CountedSessions(compiler, query, both, goal, kept, parted_at=spans[0].start)
+        return counted.rows_of_both(_columns(counted))
+    all_counted = [CountedSessions(compiler, query, span, goal, kept) for span in spans]
+    return " UNION ALL ".join(
+        counted.rows(index, _columns(counted)) for index, counted in enumerate(all_counted)
+    )
+
+
+def _columns(counted: CountedSessions) -> Mapping[str, str]:
     value = counted.sessions.value
-    columns = {"seconds": value("$session_duration"), "bounce": value("$is_bounce")}
-    return counted.rows(is_previous, columns)
+    return {"seconds": value("$session_duration"), "bounce": value("$is_bounce")}
