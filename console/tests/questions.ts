@@ -6,6 +6,7 @@ import { readTrendsQuery, trendsQuery } from "@/insights/kinds/trends/query";
 import { trendsSentence } from "@/insights/kinds/trends/sentence";
 import { readQuestion, writeQuestion } from "@/insights/question/address";
 import { FIRST, type Question } from "@/insights/question/model";
+import { queryOfFilters } from "@/insights/question/older";
 import { Reading } from "@/insights/question/reading";
 import { asSentence } from "@/insights/question/sentence";
 import { filtersOf } from "@/insights/question/wire";
@@ -51,6 +52,24 @@ test("a question survives a round trip through the URL and the API", () => {
     assert.deepEqual(readTrendsQuery(query, reading), question);
     assert.deepEqual(reading.problems, []);
   }
+});
+
+test("a series of an action survives a round trip, and requests persons by its id", () => {
+  const action = { id: 7, name: "Paid" };
+  const question: Question = {
+    ...FIRST,
+    series: [{ event: null, action, math: "dau", filters: [] }],
+  };
+
+  const search = JSON.parse(JSON.stringify(writeQuestion(question)));
+  assert.deepEqual(readQuestion(search), { question, problems: [] });
+  const query = JSON.parse(JSON.stringify(trendsQuery(question)));
+  assert.deepEqual(readTrendsQuery(query, new Reading()), question);
+  const older = queryOfFilters({ actions: [{ id: "7", name: "Paid", math: "dau" }] });
+  assert.deepEqual(readTrendsQuery(older, new Reading()).series, question.series);
+  const [entity] = filtersOf(query).events as Record<string, unknown>[];
+  assert.deepEqual([entity?.id, entity?.type], [7, "actions"]);
+  assert.match(saidOf(question), /`Paid`/);
 });
 
 test("an incomplete breakdown stays in the URL", () => {

@@ -78,6 +78,7 @@ class Showcase:
     flags: dict[str, Json]
     experiments: dict[str, Json]
     cohorts: dict[str, Json]
+    action: Json
     dashboard: Json
     alert: Json
 
@@ -97,6 +98,8 @@ def make_showcase(installation: Installation) -> Showcase:
     cohorts = _cohorts(project, people)
     flags = showcase_flags.make_flags(project, cohorts, people)
     experiments = showcase_experiments.make_experiments(project)
+    step = {"event": "$autocapture", "text": "Pay now"}
+    action = project.post("/actions/", name="Paid or tried", steps=[{"event": "paid"}, step])
     _mark_definitions(project)
     _name_test_accounts(project, cohorts["static"])
     _manage(installation)
@@ -113,6 +116,7 @@ def make_showcase(installation: Installation) -> Showcase:
         flags=flags,
         experiments=experiments,
         cohorts=cohorts,
+        action=action,
         dashboard=dashboard,
         alert=alert,
     )

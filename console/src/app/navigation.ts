@@ -12,6 +12,7 @@ import {
   LayoutDashboard,
   type LucideIcon,
   MapPin,
+  MousePointerClick,
   Radio,
   Settings,
   Tags,
@@ -36,6 +37,7 @@ export interface Destination {
     | "/project/$projectId/groups"
     | "/project/$projectId/cohorts"
     | "/project/$projectId/events"
+    | "/project/$projectId/actions"
     | "/project/$projectId/properties"
     | "/project/$projectId/annotations"
     | "/project/$projectId/ingestion"
@@ -107,6 +109,12 @@ export const SECTIONS: readonly Section[] = [
     label: words.sections.data,
     destinations: [
       { to: "/project/$projectId/events", label: SCREENS.events, icon: Activity, keys: "g e" },
+      {
+        to: "/project/$projectId/actions",
+        label: SCREENS.actions,
+        icon: MousePointerClick,
+        keys: "g k",
+      },
       { to: "/project/$projectId/properties", label: SCREENS.properties, icon: Tags, keys: "g o" },
       {
         to: "/project/$projectId/annotations",

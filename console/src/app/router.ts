@@ -1,4 +1,5 @@
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { actionsRoutes } from "@/actions/routes";
 import { activityRoutes } from "@/activity/routes";
 import { annotationsRoutes } from "@/annotations/routes";
 import {
@@ -72,6 +73,7 @@ const routeTree = rootRoute.addChildren([
       ...cohortsRoutes,
       ...eventsRoutes,
       ...annotationsRoutes,
+      ...actionsRoutes,
       ...ingestionRoutes,
       ...activityRoutes,
       ...projectSettingsRoutes,

@@ -49,6 +49,7 @@ export const words = {
     groups: "Groups",
     cohorts: "Cohorts",
     events: "Events",
+    actions: "Actions",
     properties: "Properties",
     annotations: "Annotations",
     ingestion: "Ingestion",

@@ -29,6 +29,7 @@ export const words = {
   problemsOfQuery: "This query cannot be opened here:",
   event: "Event",
   eventPlaceholder: "Choose an event",
+  anAction: "Action",
   addSeries: (title: string) => `Add ${title.toLowerCase()}`,
   math: "What is counted",
   property: "Property",

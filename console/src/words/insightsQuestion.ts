@@ -47,6 +47,7 @@ export const words = {
   dates: "from and to",
   aDistance: "true, or a distance such as -1w",
   allEvents: "All events",
+  actionOf: (id: number) => `Action ${id}`,
   /** Names of the maths, for menus. */
   maths: {
     total: "Number of events",

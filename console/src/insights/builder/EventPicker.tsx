@@ -1,5 +1,7 @@
+import { readActions } from "@/actions";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
+import type { SeriesAction } from "@/insights/question/model";
 import { Combobox, type OptionSource } from "@/ui/combobox";
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/insightsBuilder";
@@ -10,30 +12,74 @@ interface Props {
   /** undefined: nothing is chosen yet; null: any event */
   event: string | null | undefined;
   onChange: (event: string | null) => void;
+  /** The chosen action, if actions can be chosen too. */
+  action?: SeriesAction | undefined;
+  onAction?: (action: SeriesAction) => void;
   error?: string | undefined;
   autoFocus?: boolean;
 }
 
-// No event can have this name, because trimmed names are not empty.
+// No event can have these names, because names are trimmed.
 const ANY = " ";
+const optionOf = ({ id, name }: SeriesAction): string => ` ${id} ${name}`;
 
-/** Chooses one event, or any event. */
-export function EventPicker({ label, event, onChange, error, autoFocus = false }: Props) {
+function actionIn(value: string): SeriesAction | null {
+  const [, id, name] = /^ (\d+) (.*)$/s.exec(value) ?? [];
+  return id === undefined || name === undefined ? null : { id: Number(id), name };
+}
+
+/** Chooses one event, any event, or an action. */
+export function EventPicker(props: Props) {
+  const { label, event, onChange, action, onAction, error, autoFocus = false } = props;
   const projectId = useProjectId();
+  const events = withAny(eventOptions(projectId));
+  const change = (value: string | null) => {
+    if (value === null) return;
+    const chosen = onAction && actionIn(value);
+    if (chosen) onAction(chosen);
+    else onChange(value === ANY ? null : value);
+  };
   return (
     <Combobox
       label={label}
       hideLabel
       freeEntry
       placeholder={words.eventPlaceholder}
-      options={withAny(eventOptions(projectId))}
-      value={event === undefined ? null : (event ?? ANY)}
-      labelOf={(value) => (value === ANY ? questionWords.allEvents : plainName(value))}
-      onChange={(value) => value !== null && onChange(value === ANY ? null : value)}
+      options={onAction === undefined ? events : withActions(events, projectId)}
+      value={valueIn(event, action)}
+      labelOf={labelOf}
+      onChange={change}
       error={error}
       autoFocus={autoFocus}
     />
   );
+}
+
+function valueIn(event: Props["event"], action: SeriesAction | undefined): string | null {
+  if (action !== undefined) return optionOf(action);
+  return event === undefined ? null : (event ?? ANY);
+}
+
+const labelOf = (value: string): string =>
+  value === ANY ? questionWords.allEvents : (actionIn(value)?.name ?? plainName(value));
+
+/** The events, and the actions of the project before them. */
+function withActions(source: OptionSource, projectId: string): OptionSource {
+  return {
+    key: [...source.key, "actions"],
+    load: async (search, signal) => {
+      const [actions, events] = await Promise.all([
+        readActions(projectId, search, signal),
+        source.load(search, signal),
+      ]);
+      const options = actions.results.map((one) => ({
+        value: optionOf(one),
+        label: one.name,
+        description: words.anAction,
+      }));
+      return [...options, ...events];
+    },
+  };
 }
 
 function withAny(source: OptionSource): OptionSource {

@@ -24,9 +24,9 @@ export function SeriesList({ question, uses, onChange, errorAt }: Props) {
   const canAdd = series.length < uses.most;
   const isShort = series.length < uses.least;
   const change = (next: readonly Series[]) => onChange({ ...question, series: next });
-  const add = (event: string | null) => {
+  const add = (added: Series) => {
     setAdding(false);
-    change([...series, seriesOf(event)]);
+    change([...series, added]);
   };
   return (
     <fieldset className="flex min-w-0 flex-col gap-3">
@@ -57,7 +57,8 @@ export function SeriesList({ question, uses, onChange, errorAt }: Props) {
           key={series.length}
           label={words.addSeries(uses.one)}
           event={undefined}
-          onChange={add}
+          onChange={(event) => add(seriesOf(event))}
+          onAction={(action) => add({ ...seriesOf(null), action })}
           autoFocus={isAdding || series.length > 0}
         />
       )}

@@ -52,7 +52,9 @@ export function SeriesRow(props: Props) {
             <EventPicker
               label={`${words.event} ${mark}`}
               event={series.event}
-              onChange={(event) => onChange({ ...series, event })}
+              onChange={(event) => onChange(withEvent(series, event))}
+              action={series.action}
+              onAction={(action) => onChange({ ...series, event: null, action })}
               error={errorAt("event")}
             />
           </div>
@@ -98,6 +100,10 @@ export function SeriesRow(props: Props) {
       </div>
     </li>
   );
+}
+
+function withEvent({ action: _, ...series }: Series, event: string | null): Series {
+  return { ...series, event };
 }
 
 function NameField(props: { series: Series; label: string; onChange: (series: Series) => void }) {

@@ -28,10 +28,17 @@ export const QUERY_KINDS: Readonly<Record<KindName, string>> = {
   sql: "HogQLQuery",
 };
 
+/** A named union of events, which a series counts in place of one event. */
+export interface SeriesAction {
+  id: number;
+  name: string;
+}
+
 /** The events of a question: a line in a trend, a step in a funnel. */
 export interface Series {
-  /** null: any event */
+  /** null: any event, or those of the action */
   event: string | null;
+  action?: SeriesAction;
   /** The user's own name for the series. */
   name?: string;
   math: MathName;

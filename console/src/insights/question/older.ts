@@ -112,8 +112,7 @@ const sharedParts = (filters: Given): Given =>
 function entitiesOf({ events, actions }: Given): unknown[] | undefined {
   const listed = [
     ...(Array.isArray(events) ? events : []),
-    // Not supported: the parser rejects them by their kind.
-    ...(Array.isArray(actions) ? actions.map((one) => ({ ...one, kind: "ActionsNode" })) : []),
+    ...(Array.isArray(actions) ? actions.map((one) => ({ ...one, type: "actions" })) : []),
   ];
   const orderOf = (one: unknown) => (isObject(one) ? Number(one.order ?? 0) : 0);
   const sorted = listed.toSorted((a, b) => orderOf(a) - orderOf(b));
@@ -122,9 +121,9 @@ function entitiesOf({ events, actions }: Given): unknown[] | undefined {
 
 function entityOf(given: unknown): unknown {
   if (!isObject(given)) return given;
-  const { id, type, order: _, name: __, ...rest } = given;
-  const kind = type === "actions" ? "ActionsNode" : "EventsNode";
-  return { kind, ...rest, event: id ?? given.event ?? null };
+  const { id, type, order: _, name, ...rest } = given;
+  if (type === "actions") return { ...rest, kind: "ActionsNode", id: Number(id), name };
+  return { kind: "EventsNode", ...rest, event: id ?? given.event ?? null };
 }
 
 /** Dates with a time mean whole days, unless marked as explicit. */

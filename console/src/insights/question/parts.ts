@@ -3,7 +3,7 @@ import type { Given } from "@/lib/searchParams";
 import { present } from "@/lib/searchParams";
 import { words } from "@/words/insightsQuestion";
 import { isOfProperty, MATHS } from "./maths";
-import { BREAKDOWN_TYPES, type Breakdown, type Series } from "./model";
+import { BREAKDOWN_TYPES, type Breakdown, type Series, type SeriesAction } from "./model";
 import { isObject, joined, type Reading } from "./reading";
 
 // Parts of a question that the API and the URL have in common.
@@ -22,7 +22,8 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
   }
   reading.known(place, given, SERIES_NAMES);
   const at = (name: string) => joined(place, name);
-  reading.choice(at("kind"), given.kind, ["EventsNode"]);
+  const kind = reading.choice(at("kind"), given.kind, ["EventsNode", "ActionsNode"]);
+  const action = kind === "ActionsNode" ? readAction(reading, at, given) : undefined;
   const filters = [
     ...readConditions(reading, at("properties"), given.properties, "event"),
     ...readConditions(reading, at("fixedProperties"), given.fixedProperties, "event"),
@@ -33,7 +34,9 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
     "session_properties",
   ]);
   return present<Series>({
-    event: reading.text(at("event"), given.event ?? given.id) ?? null,
+    event:
+      action === undefined ? (reading.text(at("event"), given.event ?? given.id) ?? null) : null,
+    action,
     name: reading.text(at("custom_name"), given.custom_name),
     math: reading.choice(at("math"), given.math, MATHS) ?? "total",
     mathProperty: reading.text(at("math_property"), given.math_property),
@@ -48,9 +51,22 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
   });
 }
 
+function readAction(
+  reading: Reading,
+  at: (name: string) => string,
+  given: Given,
+): SeriesAction | undefined {
+  const id = reading.whole(at("id"), given.id, 1, Number.MAX_SAFE_INTEGER);
+  if (id === undefined) return reading.refuse(at("id"), given.id);
+  return { id, name: reading.text(at("name"), given.name) ?? words.actionOf(id) };
+}
+
+const writeEntity = ({ event, action }: Series): Given =>
+  action === undefined ? { event } : { kind: "ActionsNode", id: action.id, name: action.name };
+
 export const writeSeries = (series: Series): Given =>
   present<Given>({
-    event: series.event,
+    ...writeEntity(series),
     custom_name: series.name,
     math: series.math === "total" ? undefined : series.math,
     math_property: isOfProperty(series.math) ? series.mathProperty : undefined,

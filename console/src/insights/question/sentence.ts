@@ -17,8 +17,13 @@ export const code = (value: string): SentencePart => ({ kind: "code", text: valu
 
 const optional = (value: string): Parts => (value === "" ? [] : [text(value)]);
 
-export const eventParts = ({ event, name }: Pick<Series, "event" | "name">): Parts => {
-  const own = event === null ? text(words.anyEvent) : code(plainName(event));
+export const eventParts = ({
+  event,
+  action,
+  name,
+}: Pick<Series, "event" | "action" | "name">): Parts => {
+  const plain = event === null ? text(words.anyEvent) : code(plainName(event));
+  const own = action === undefined ? plain : code(action.name);
   return name === undefined ? [own] : [own, text(words.called), code(name)];
 };
 

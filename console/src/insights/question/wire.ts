@@ -192,13 +192,18 @@ export function filtersOf(query: Given): Given {
 function partOf([name, value]: [string, unknown]): [string, unknown] {
   if (name === "formulaNodes") return [name, value];
   if (name === "exclusions" && Array.isArray(value)) return [name, value.map(entityOf)];
-  return [snake(name), isObject(value) && "event" in value ? entityOf(value) : value];
+  return [
+    snake(name),
+    isObject(value) && ("event" in value || value.kind === "ActionsNode") ? entityOf(value) : value,
+  ];
 }
 
 function entityOf(given: Given, order?: number): Given {
-  const { kind: _, event, ...rest } = given;
+  const { kind, event, ...rest } = given;
   const named = Object.fromEntries(
     Object.entries(rest).map(([name, value]) => [snake(name), value]),
   );
-  return { ...named, id: event, type: "events", ...(order !== undefined && { order }) };
+  const placed = order !== undefined && { order };
+  if (kind === "ActionsNode") return { ...named, type: "actions", ...placed };
+  return { ...named, id: event, type: "events", ...placed };
 }

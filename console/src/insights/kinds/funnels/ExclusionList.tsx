@@ -4,12 +4,11 @@ import { PropertyFilterList } from "@/filters";
 import { EventPicker } from "@/insights/builder/EventPicker";
 import { CONDITION_KINDS } from "@/insights/builder/SeriesRow";
 import type { Question } from "@/insights/question/model";
+import { nameOfSeries } from "@/insights/question/seriesName";
 import { useStableKeys } from "@/lib/hooks";
 import { Button, IconButton } from "@/ui/Button";
-import { plainName } from "@/ui/properties";
 import { Select } from "@/ui/Select";
 import { words } from "@/words/insightsFunnels";
-import { words as questionWords } from "@/words/insightsQuestion";
 import type { Exclusion } from "./options";
 
 interface Props {
@@ -75,8 +74,9 @@ interface RowProps {
 
 function ExclusionRow({ exclusion, place, last, onChange, onRemove, errorAt }: RowProps) {
   const { entity, from, to } = exclusion;
+  const { action: _, ...others } = entity;
   const [isFiltered, setFiltered] = useState(entity.filters.length > 0);
-  const name = entity.event === null ? questionWords.allEvents : plainName(entity.event);
+  const name = nameOfSeries({ ...entity, math: "total" });
   const error = ["event", "id", "funnelFromStep", "funnelToStep", "properties"]
     .map(errorAt)
     .find((one) => one);
@@ -87,7 +87,11 @@ function ExclusionRow({ exclusion, place, last, onChange, onRemove, errorAt }: R
           <EventPicker
             label={words.exclusion(place + 1)}
             event={entity.event}
-            onChange={(event) => onChange({ ...exclusion, entity: { ...entity, event } })}
+            onChange={(event) => onChange({ ...exclusion, entity: { ...others, event } })}
+            action={entity.action}
+            onAction={(action) =>
+              onChange({ ...exclusion, entity: { ...entity, event: null, action } })
+            }
           />
         </div>
         <IconButton

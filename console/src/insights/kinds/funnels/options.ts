@@ -34,7 +34,7 @@ export const windowMax = (unit: Unit): number => Math.floor(WINDOW_SECONDS_MAX /
 
 /** An event that must not happen between two steps; steps are zero-based. */
 export interface Exclusion {
-  entity: Pick<Series, "event" | "filters" | "name">;
+  entity: Pick<Series, "event" | "action" | "filters" | "name">;
   from: number;
   to: number;
 }
@@ -117,10 +117,10 @@ function readExclusion(reading: Reading, place: string, given: unknown): Exclusi
   const step = (name: string, value: unknown, least: number) =>
     reading.whole(joined(place, name), value, least, STEPS_MAX - 1) ?? least;
   if (series === null) return [];
-  const { event, filters, name } = series;
+  const { event, action, filters, name } = series;
   return [
     {
-      entity: { event, filters, ...(name !== undefined && { name }) },
+      entity: present({ event, action, filters, name }),
       from: step("funnelFromStep", funnelFromStep ?? funnel_from_step, 0),
       to: step("funnelToStep", funnelToStep ?? funnel_to_step, 1),
     },

@@ -1,7 +1,6 @@
 import type { Question } from "@/insights/question/model";
-import { plainName } from "@/ui/properties";
+import { nameOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsFunnels";
-import { words as questionWords } from "@/words/insightsQuestion";
 import type { Asked } from "../kind";
 import { optionsOf } from "./options";
 
@@ -76,7 +75,7 @@ export function stepName(question: Question, place: number): string {
   if (optionsOf(question).order === "unordered") return words.done(place + 1);
   const series = question.series[place];
   if (series === undefined) return words.step(place + 1);
-  return series.name ?? (series.event === null ? questionWords.allEvents : plainName(series.event));
+  return nameOfSeries(series);
 }
 
 /** What is counted, as a column heading. */

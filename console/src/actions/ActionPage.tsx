@@ -1,0 +1,110 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { RotateCcw, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useCanEdit, useProjectId } from "@/app/session";
+import { AskLink } from "@/insights";
+import { Button } from "@/ui/Button";
+import { LINK, Page } from "@/ui/Page";
+import { Failed, Skeleton } from "@/ui/States";
+import { toast, toastError } from "@/ui/Toast";
+import { words } from "@/words/actions";
+import { formatNumber } from "@/words/format";
+import { ActionForm } from "./ActionForm";
+import { bodyOf, draftOf } from "./draft";
+import { type Action, actionQuery, countQuery } from "./queries";
+import { useActionChange } from "./useActionChange";
+
+const route = getRouteApi("/signed-in/project/$projectId/actions/$actionId");
+
+export default function ActionPage() {
+  const projectId = useProjectId();
+  const { actionId } = route.useParams();
+  const action = useQuery(actionQuery(projectId, Number(actionId)));
+  return (
+    <Page
+      title={action.data?.name ?? words.actionTitle}
+      back={
+        <Link to="/project/$projectId/actions" params={{ projectId }} className={LINK}>
+          {words.title}
+        </Link>
+      }
+      {...(action.data !== undefined && { actions: <ActionButtons action={action.data} /> })}
+    >
+      {action.isPending && <Skeleton rows={6} />}
+      {action.isError && <Failed error={action.error} onRetry={() => void action.refetch()} />}
+      {action.data !== undefined && <Editor key={action.data.id} action={action.data} />}
+    </Page>
+  );
+}
+
+function Editor({ action }: { action: Action }) {
+  const projectId = useProjectId();
+  const [draft, setDraft] = useState(() => draftOf(action));
+  const change = useActionChange(action);
+  const count = useQuery({ ...countQuery(projectId, action), enabled: !action.deleted }).data;
+  const isChanged = JSON.stringify(bodyOf(draft)) !== JSON.stringify(bodyOf(draftOf(action)));
+  const submit = () =>
+    change.mutate(bodyOf(draft), {
+      onSuccess: (saved) => {
+        setDraft(draftOf(saved));
+        toast({ text: words.saved(saved.name) });
+      },
+    });
+  return (
+    <>
+      <p className="text-ink-2">
+        {action.deleted
+          ? words.deleted
+          : words.matched(count === undefined ? "…" : formatNumber(count))}
+      </p>
+      <ActionForm
+        draft={draft}
+        onChange={setDraft}
+        submitLabel={words.save}
+        isBusy={change.isPending}
+        isChanged={isChanged && !action.deleted}
+        error={change.error}
+        onSubmit={submit}
+      />
+    </>
+  );
+}
+
+function ActionButtons({ action }: { action: Action }) {
+  const canEdit = useCanEdit();
+  const change = useActionChange(action);
+  const hint = canEdit ? undefined : words.viewerHint;
+  const set = (deleted: boolean, text: string) =>
+    change.mutate({ deleted }, { onSuccess: () => toast({ text }), onError: toastError });
+  if (action.deleted) {
+    return (
+      <Button
+        icon={RotateCcw}
+        disabled={!canEdit}
+        title={hint}
+        isBusy={change.isPending}
+        onClick={() => set(false, words.restored(action.name))}
+      >
+        {words.restore}
+      </Button>
+    );
+  }
+  return (
+    <>
+      <AskLink about={aboutOf(action)} />
+      <Button
+        icon={Trash2}
+        disabled={!canEdit}
+        title={hint}
+        isBusy={change.isPending}
+        onClick={() => set(true, words.removed(action.name))}
+      >
+        {words.remove}
+      </Button>
+    </>
+  );
+}
+
+/** A question about how often the action happens. */
+const aboutOf = ({ id, name }: Action) => ({ series: [{ kind: "ActionsNode", id, name }] });

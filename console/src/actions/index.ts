@@ -1,0 +1,2 @@
+// The exports for other features.
+export { readActions } from "./queries";
