@@ -185,8 +185,10 @@ class EventRows:
         else:
             is_read = is_of_read(bind, compiler.project, kept)
             events = self._events(columns, where, is_read)
+        # Texts of another type would make the engine convert those of all kept rows.
+        value = "CAST(value AS LowCardinality(String))"
         return _EVENTS_OF_READ.format(
-            columns=self._columns("value", "who", views="toUInt32(place = 1)"), events=events
+            columns=self._columns(value, "who", views="toUInt32(place = 1)"), events=events
         )
 
     def _within(self) -> tuple[str, str]:
