@@ -2,6 +2,7 @@ import "./addresses";
 import "./answered";
 import "./browser";
 import "./charts";
+import "./cohorts";
 import "./csv";
 import "./experiments";
 import "./filters";

@@ -69,7 +69,8 @@ export function leavesOf(group: Group): Leaf[] {
 /** null: of a kind that is not known here */
 export function kindOf(leaf: Leaf): LeafKind | null {
   if (leaf.type === "behavioral") {
-    const isEvent = leaf.event_type === "events";
+    const types = [leaf.event_type, leaf.seq_event_type ?? "events"];
+    const isEvent = types.every((type) => type === "events");
     return isEvent ? (BEHAVIORS.find((one) => one === leaf.value) ?? null) : null;
   }
   const filter = readFilter(leaf);
