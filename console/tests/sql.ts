@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { drawRows } from "@/insights/kinds/sql/drawn";
 import { readSqlQuery, sqlQuery, storedSql } from "@/insights/kinds/sql/query";
 import { readShown } from "@/insights/kinds/sql/shown";
+import { completionsAt } from "@/insights/sql/completions";
 import { type Ran, withRan } from "@/insights/sql/history";
 import { placeError } from "@/insights/sql/place";
 import { queryOf, typedOf, valuesOf, variablesIn } from "@/insights/sql/variables";
@@ -128,4 +129,25 @@ test("the history has each query once, the last first, and forgets the oldest", 
     ["select 20", "select 39"],
   );
   assert.equal(withRan(kept, ran("x".repeat(9_000), 100)), kept);
+});
+
+test("names are completed by what stands before them", () => {
+  const names = {
+    tables: { events: ["event", "person.id", "person.properties"], cohorts: ["name"] },
+    functions: ["count"],
+    events: ["plan", "$browser", "it's here"],
+    persons: ["email"],
+  };
+  const labels = (before: string, isAsked = false) =>
+    completionsAt(before, names, ["SELECT"], isAsked)?.options.map((one) => one.apply ?? one.label);
+
+  assert.deepEqual(labels("select properties.$b"), [".plan", ".$browser", "['it\\'s here']"]);
+  assert.deepEqual(labels("select person.properties."), [".email"]);
+  assert.deepEqual(labels("select person."), ["id", "properties"]);
+  assert.deepEqual(labels("select cohorts.n"), ["name"]);
+  assert.deepEqual(labels("select unknown.n"), undefined);
+  assert.deepEqual(labels("limit 10"), undefined);
+  assert.deepEqual(labels("select "), undefined);
+  assert.deepEqual(labels("select ", true)?.slice(-3), ["cohorts", "SELECT", "count("]);
+  assert.equal(completionsAt("select properties.pl", names, [], false)?.from, 17);
 });

@@ -132,6 +132,31 @@ def test_a_running_query_is_cancelled(console: Console, orders: Project) -> None
     assert cells(console) == [["42"]]
 
 
+def test_names_are_completed_while_they_are_typed(console: Console, orders: Project) -> None:
+    console.open(orders.at("sql"))
+    page = console.page
+    write(console, "SELECT person.")
+
+    console.press("Control+Space")
+    expect(page.get_by_role("option", name="created_at")).to_be_visible()
+    console.expect_accessible()
+    console.press("Escape")
+    write(console, "SELECT properties.pl")
+    console.press("Control+Space")
+    # Keys choose nothing in the first moment of a list, so that none is chosen by mistake.
+    page.get_by_role("option", name=".plan").click()
+    page.keyboard.type(" AS plan, uniqEx")
+    page.get_by_role("option", name="uniqExact", exact=True).click()
+    page.keyboard.type("person_id) AS persons FROM even")
+    expect(page.get_by_role("option", name="events", exact=True)).to_be_visible()
+    console.press("Escape")
+    page.keyboard.type("ts WHERE event = 'order' GROUP BY plan ORDER BY plan")
+    console.press("Control+Enter")
+    console.settle()
+
+    assert cells(console) == [["free", "1"], ["pro", "2"]]
+
+
 def test_a_query_is_saved_drawn_and_shown_on_a_dashboard_and_behind_its_link(
     console: Console, orders: Project, visit: Visit
 ) -> None:

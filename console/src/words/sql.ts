@@ -4,7 +4,7 @@ export const words = {
   title: "SQL",
   description: "Ask about the events, persons, groups, sessions and cohorts of this project.",
   editor: "SQL query",
-  keys: "Ctrl+Enter or ⌘Enter runs the query. Tab leaves the editor; Ctrl+] and Ctrl+[ indent.",
+  keys: "Ctrl+Enter or ⌘Enter runs the query, Ctrl+Space completes names. Tab leaves the editor; Ctrl+] and Ctrl+[ indent.",
   run: "Run",
   runQuery: "Run the query",
   running: "Running the query…",

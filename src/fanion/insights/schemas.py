@@ -110,6 +110,24 @@ class SqlBody(Struct, kw_only=True):
     seconds: Seconds = None
 
 
+class SqlFieldBody(Struct, kw_only=True):
+    name: str
+
+
+class SqlTableBody(Struct, kw_only=True):
+    """A table of SQL. The columns of what belongs to its rows have a dot: `person.created_at`."""
+
+    name: str
+    fields: dict[str, SqlFieldBody]
+
+
+class SqlSchemaBody(Struct, kw_only=True):
+    """The names that a query in SQL may have."""
+
+    tables: dict[str, SqlTableBody]
+    functions: list[str]
+
+
 def with_more(body: _Body, answer: CachedResult, unknown: Mapping[str, Sequence[str]]) -> _Body:
     """Return the body of an answer with what there is beside the results.
 

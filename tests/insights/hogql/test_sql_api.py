@@ -56,6 +56,26 @@ async def test_sql_is_answered_in_posthogs_shape(tenant: Tenant) -> None:
     }
 
 
+async def test_every_column_that_is_listed_can_be_asked(tenant: Tenant) -> None:
+    await capture(tenant)
+    schema = await ask(tenant, {"kind": "DatabaseSchemaQuery"})
+
+    for table in schema["tables"].values():
+        columns = ", ".join(table["fields"])
+        answer = await ask(
+            tenant, {"kind": "HogQLQuery", "query": f"select {columns} from {table['name']}"}
+        )
+        assert answer["columns"] == list(table["fields"])
+    assert {"count", "uniqIf", "toFloat", "row_number", "dateTrunc"} <= set(schema["functions"])
+    assert "file" not in schema["functions"]
+
+
+async def test_a_list_of_names_has_no_options(tenant: Tenant) -> None:
+    answer = await ask(tenant, {"kind": "DatabaseSchemaQuery", "table": "events"}, status=400)
+
+    assert answer["attr"] == "query__table"
+
+
 async def test_a_large_answer_is_not_kept(tenant: Tenant) -> None:
     query = {"kind": "HogQLQuery", "query": "select repeat('x', 300000)"}
 

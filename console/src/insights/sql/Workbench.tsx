@@ -1,3 +1,4 @@
+import { useQuery } from "@tanstack/react-query";
 import { LoaderCircle, Play, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { useProjectId } from "@/app/session";
@@ -10,6 +11,7 @@ import { words } from "@/words/sql";
 import type { EditorHandle } from "./editor/SqlEditor";
 import { HistoryList } from "./HistoryList";
 import { keepHistory, type Ran, readHistory, withRan } from "./history";
+import { namesQuery } from "./names";
 import { type PlacedError, placeError } from "./place";
 import { Result } from "./Result";
 import { useRun } from "./useRun";
@@ -39,6 +41,7 @@ export function Workbench({ work, isAsked, onRun }: Props) {
   const [history, setHistory] = useState(() => readHistory(projectId));
   const editor = useRef<EditorHandle>(null);
   const keys = useId();
+  const completed = useQuery(namesQuery(projectId));
   const names = useMemo(() => variablesIn(text), [text]);
   const error = useMemo(
     () => placedError(running.error, running.asked?.query),
@@ -76,6 +79,7 @@ export function Workbench({ work, isAsked, onRun }: Props) {
             onRun={() => start(true)}
             error={error}
             label={words.editor}
+            names={completed.data ?? null}
             describedBy={keys}
             handle={editor}
           />

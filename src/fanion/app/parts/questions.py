@@ -53,7 +53,7 @@ from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.store import DashboardStore
-from fanion.insights.hogql.query import EVENTS_QUERY, HOGQL_QUERY
+from fanion.insights.hogql.query import EVENTS_QUERY, HOGQL_QUERY, SCHEMA_QUERY
 from fanion.insights.hogql.service import SqlCalculator
 from fanion.insights.kinds.service import ACTORS_QUERY
 from fanion.insights.kinds.service import Calculator as InsightCalculator
@@ -212,6 +212,7 @@ def _other_kinds(
         EXPOSURE_QUERY: queries.exposures,
         HOGQL_QUERY: sql.hogql,
         EVENTS_QUERY: sql.events,
+        SCHEMA_QUERY: sql.schema,
     }
 
 

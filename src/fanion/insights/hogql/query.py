@@ -19,6 +19,7 @@ from fanion.rest.unknown_fields import require_known
 
 HOGQL_QUERY: Final = "HogQLQuery"
 EVENTS_QUERY: Final = "EventsQuery"
+SCHEMA_QUERY: Final = "DatabaseSchemaQuery"
 ROWS: Final = 100
 ROWS_MAX: Final = 10_000
 OFFSET_MAX: Final = 2**31
@@ -155,6 +156,15 @@ def read_events_query(fields: Fields) -> SqlQuestion:
         fields={name: fields.place(name) for name in ("select", "where", "orderBy")},
     )
     return SqlQuestion("", listed, {}, _scope(sent), True, fields.place("select"))
+
+
+def read_schema_query(fields: Fields) -> None:
+    """Check a DatabaseSchemaQuery, which has no options.
+
+    Raises:
+        Invalid: A name is unknown.
+    """
+    require_known(fields.values, _NODE, fields.at)
 
 
 def _scope(sent: Mapping[str, tuple[Any, str]]) -> Scope:

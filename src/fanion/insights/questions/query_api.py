@@ -19,7 +19,7 @@ from fanion.insights.parsing.translation import unwrap_query
 from fanion.insights.query import InsightQuery
 from fanion.insights.questions.result_cache import cache_key
 from fanion.insights.questions.service import QuestionService, parse_refresh
-from fanion.insights.schemas import QueryResultBody, RowsBody, SqlBody, with_more
+from fanion.insights.schemas import QueryResultBody, RowsBody, SqlBody, SqlSchemaBody, with_more
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest
 
@@ -61,7 +61,7 @@ class QueryApi(Controller):
         request: ManagementRequest,
         data: RequestBody[NewQuery],
         questions: NamedDependency[QuestionService],
-    ) -> QueryResultBody | RowsBody | SqlBody:
+    ) -> QueryResultBody | RowsBody | SqlBody | SqlSchemaBody:
         """Answer a query, also at `/api/environments/{id}/query/`.
 
         A recent result is reused, unless `refresh` asks for a new one.

@@ -30,7 +30,7 @@ from fanion.insights.questions.cancellations_worker import QueryCancellations
 from fanion.insights.questions.names_store import missing_cohorts, unknown_names
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.running_service import RunningQueries
-from fanion.insights.schemas import QueryResultBody, RowsBody, SqlBody
+from fanion.insights.schemas import QueryResultBody, RowsBody, SqlBody, SqlSchemaBody
 from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
 from fanion.rest.unknown_fields import no_choice
@@ -47,7 +47,8 @@ _WORDS: Final[Mapping[str, Refresh]] = {
 
 # Answers the fields of a query of a project, at a time.
 AnswerOther = Callable[
-    [Project, Fields, datetime, Refresh], Coroutine[Any, Any, RowsBody | QueryResultBody | SqlBody]
+    [Project, Fields, datetime, Refresh],
+    Coroutine[Any, Any, RowsBody | QueryResultBody | SqlBody | SqlSchemaBody],
 ]
 
 

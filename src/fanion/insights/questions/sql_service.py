@@ -9,12 +9,18 @@ from typing import Any, cast
 
 import msgspec
 
-from fanion.insights.hogql.query import SqlQuestion, read_events_query, read_hogql
+from fanion.insights.hogql.catalogue import FUNCTION_NAMES, TABLES
+from fanion.insights.hogql.query import (
+    SqlQuestion,
+    read_events_query,
+    read_hogql,
+    read_schema_query,
+)
 from fanion.insights.hogql.service import KEPT_BYTES_MAX
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.questions.result_cache import ResultCache, ResultStore, cache_key
 from fanion.insights.questions.service import Refresh
-from fanion.insights.schemas import SqlBody
+from fanion.insights.schemas import SqlBody, SqlFieldBody, SqlSchemaBody, SqlTableBody
 from fanion.projects.model import Project
 
 
@@ -32,7 +38,7 @@ class SmallResults(ResultStore):
 
 @dataclass(frozen=True, slots=True)
 class SqlQueries:
-    """The answers to a HogQLQuery and an EventsQuery.
+    """The answers to a HogQLQuery, an EventsQuery and a DatabaseSchemaQuery.
 
     Every call raises Invalid for a query that cannot be read or calculated, EventStoreUnavailable,
     Unavailable and RecordsUnavailable.
@@ -49,6 +55,21 @@ class SqlQueries:
         self, project: Project, fields: Fields, now: datetime, refresh: Refresh
     ) -> SqlBody:
         return await self._answer(project, read_events_query(fields), now, refresh)
+
+    async def schema(
+        self, project: Project, fields: Fields, now: datetime, refresh: Refresh
+    ) -> SqlSchemaBody:
+        """Return the tables and functions, which are those of every project."""
+        read_schema_query(fields)
+        return SqlSchemaBody(
+            tables={
+                table: SqlTableBody(
+                    name=table, fields={name: SqlFieldBody(name=name) for name in columns}
+                )
+                for table, columns in TABLES.items()
+            },
+            functions=list(FUNCTION_NAMES),
+        )
 
     async def _answer(
         self, project: Project, question: SqlQuestion, now: datetime, refresh: Refresh

@@ -4,8 +4,10 @@ import { bracketMatching } from "@codemirror/language";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { type RefObject, useEffect, useRef } from "react";
+import type { NamesOfSql } from "@/insights/sql/completions";
 import type { PlacedError } from "@/insights/sql/place";
 import { styleNonce } from "@/lib/nonce";
+import { completion } from "./completion";
 import { errorMark, setError } from "./errorMark";
 import { KEYWORDS } from "./keywords";
 import { look } from "./look";
@@ -22,6 +24,8 @@ export interface SqlEditorProps {
   onRun: () => void;
   error: PlacedError | null;
   label: string;
+  /** What is completed; null until it is loaded. */
+  names: NamesOfSql | null;
   /** The id of the element that says which keys the editor has. */
   describedBy: string;
   handle: RefObject<EditorHandle | null>;
@@ -45,6 +49,7 @@ export function SqlEditor(props: SqlEditorProps) {
         doc: latest.current.value,
         extensions: [
           runKey(() => latest.current.onRun()),
+          completion(() => latest.current.names),
           EditorView.updateListener.of(({ docChanged, state }) => {
             if (docChanged) latest.current.onChange(state.doc.toString());
           }),
