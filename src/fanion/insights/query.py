@@ -41,6 +41,8 @@ MATH_OPTIONS: Final = frozenset(
 PERSON_MATHS: Final = ("total", "dau")
 # The component of the published schema for an event.
 SERIES: Final = "EventSeries"
+# That for an action, whose id is a number: clients that are generated have one type for a field.
+ACTION_SERIES: Final = "ActionSeries"
 # Events of one question.
 ENTITIES_MAX: Final = 20
 # The `type` of an entity that is an action, and all types.
@@ -125,8 +127,8 @@ class Entity(Options):
 
     event: Annotated[
         str | None,
-        Option(_event, {"type": ["string", "integer", "null"]}, "id"),
-        "Name of the event, null for any; of an action its id.",
+        Option(_event, text().schema, "id"),
+        "Name of the event, null for any; with the type `actions` the id of an action.",
     ] = None
     action: Annotated[int | None, Option(_action, None, "id")] = None
     type: ClassVar[Annotated[str, Option(_entity_type, word(ENTITY_TYPES).schema)]]
@@ -235,7 +237,10 @@ def events(kind: type[Options], most: int = ENTITIES_MAX) -> Option:
         return tuple(read(kind, options, entity=entity) for entity, options in pairs)
 
     schema = listed(reference(SERIES), maxItems=most)
-    actions = {**schema, "description": "Series of actions, beside those of events."}
+    actions = {
+        **listed(reference(ACTION_SERIES), maxItems=most),
+        "description": "Series of actions, beside those of events.",
+    }
     return Option(read_events, schema, "events", beside={"actions": actions})
 
 

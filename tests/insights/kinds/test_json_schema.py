@@ -46,7 +46,7 @@ ACCEPTED_TRENDS: dict[str, Json] = {
     "groups": trend(events=[{"id": "paid", "math": "unique_group", "math_group_type_index": 0}]),
     "the running sum": trend(display="ActionsLineGraphCumulative"),
     "smoothing": trend(smoothing_intervals=7, compare_to="-1w", interval="minute"),
-    "an action": trend(events=[{"id": 5, "type": "actions"}]),
+    "an action": trend(events=[{"id": "5", "type": "actions"}]),
     "actions": trend(actions=[{"id": 5}]),
     "any event": {"events": [{"id": None, "name": "All", "type": "events", "order": 0}]},
 }

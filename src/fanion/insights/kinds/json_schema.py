@@ -9,7 +9,7 @@ from typing import Any, Final
 from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
 from fanion.insights.parsing.options import CONDITION, GROUP
 from fanion.insights.parsing.query_names import WRAPPERS
-from fanion.insights.query import SERIES, Scope
+from fanion.insights.query import ACTION_SERIES, SERIES, Scope
 from fanion.insights.trends.query import TRENDS_FILTERS, Series, TrendsQuery
 from fanion.properties.filters import COHORT_TYPES, SQL
 from fanion.properties.json_schema import condition_forms, values_of
@@ -113,6 +113,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
             **object_schema(Series),
             "description": "One series of the chart.",
         },
+        ACTION_SERIES: _action_series(),
         CONDITION: {
             "description": "A condition on a property of the event or its person, or on a cohort.",
             "anyOf": [
@@ -144,6 +145,18 @@ def insight_schemas() -> dict[str, JsonSchema]:
             ),
             "description": "A tree of conditions.",
         },
+    }
+
+
+def _action_series() -> JsonSchema:
+    """Return the schema of a series of an action: that of an event, with a number as its id."""
+    schema = object_schema(Series)
+    action_id = {"type": "integer", "minimum": 1, "description": "The id of the action."}
+    return {
+        **schema,
+        "properties": {**schema["properties"], "id": action_id},
+        "required": ["id"],
+        "description": "One series of the chart, of an action.",
     }
 
 
