@@ -83,7 +83,6 @@ _SQL_CONDITION: Final = object_of(
         "type": one_of([SQL]),
         "key": {"type": "string", "description": "An expression in SQL."},
         "operator": {**or_null(one_of(["exact"])), "description": "Leave it out."},
-        "value": {"type": "null", "description": "Leave it out."},
         "negation": _NEGATION,
     },
     CONDITION_FIELDS,
