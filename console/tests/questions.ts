@@ -168,3 +168,22 @@ test("the sentence says everything that is asked", () => {
       "test accounts included.",
   );
 });
+
+test("expressions in SQL are kept, sent and said", () => {
+  const held = { type: "hogql", key: "properties.a = 1", operator: "exact" } as const;
+  const question: Question = {
+    ...FIRST,
+    series: [{ event: "paid", math: "hogql", sql: "count() / 2", filters: [held] }],
+    breakdowns: [{ type: "hogql", property: "lower(properties.plan)" }],
+  };
+  const search = JSON.parse(JSON.stringify(writeQuestion(question)));
+  const query = JSON.parse(JSON.stringify(trendsQuery(question)));
+
+  assert.deepEqual(readQuestion(search), { question, problems: [] });
+  assert.deepEqual(readTrendsQuery(query, new Reading()), question);
+  assert.equal(query.series[0].math_hogql, "count() / 2");
+  assert.match(
+    saidOf(question),
+    /^`count\(\) \/ 2` of `paid` where `properties\.a = 1`, .*by `lower\(properties\.plan\)`/,
+  );
+});

@@ -347,6 +347,45 @@ def test_conditions_hold_and_what_is_not_complete_is_left_out(
     console.expect_accessible()
 
 
+def test_expressions_in_sql_are_shown_edited_and_refused_in_place(
+    console: Console, project: Project
+) -> None:
+    project.events("paid", "ann", "bob", plan="pro")
+    project.events("paid", "cem", plan="free")
+    page = console.page
+    series = {"event": "paid", "math": "hogql", "math_hogql": "count() * 10"}
+    console.open(
+        insight(
+            project,
+            series=[series],
+            properties=[{"type": "hogql", "key": "properties.plan = 'pro'"}],
+            breakdowns=[{"property": "upper(properties.plan)", "type": "hogql"}],
+            **{"from": "dStart"},
+        )
+    )
+
+    expect(sentence(console)).to_contain_text("count() * 10 of paid")
+    expect(sentence(console)).to_contain_text("where properties.plan = 'pro',")
+    expect(sentence(console)).to_contain_text("broken down by upper(properties.plan)")
+    console.settle()
+    assert numbers(console)[-1][1:] == ["20"]
+
+    aggregate = page.get_by_role("textbox", name="Aggregate in SQL")
+    aggregate.fill("uniq(person_id) +")
+    console.press("Enter")
+    expect(page.get_by_text("The query cannot be read")).to_be_visible()
+    console.watch.problems.clear()  # the server refused the question
+    aggregate.fill("uniq(person_id)")
+    console.press("Enter")
+    expect(page.get_by_text("The query cannot be read")).to_have_count(0)
+    page.get_by_role("textbox", name="Expression in SQL").first.fill("1 = 1")
+    console.press("Enter")
+    expect(sentence(console)).to_contain_text("where 1 = 1,")
+    console.settle()
+    assert numbers(console)[-1][1:] == ["2", "1"]
+    console.expect_accessible()
+
+
 def test_a_period_is_compared_and_the_numbers_of_both_open(
     console: Console, project: Project
 ) -> None:

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { Combobox } from "@/ui/combobox";
+import { ExpressionField } from "@/ui/ExpressionField";
 import { Checkbox } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
 import { Select } from "@/ui/Select";
@@ -67,7 +68,18 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
           />
         </div>
       )}
-      {filter.type !== "cohort" && (
+      {filter.type === "hogql" && (
+        <ExpressionField
+          label={words.kinds.hogql}
+          placeholder={words.expressionPlaceholder}
+          value={filter.key}
+          onChange={(key) => onChange({ ...filter, key })}
+          error={problems.key}
+          disabled={disabled}
+          autoFocus={props.autoFocus ?? false}
+        />
+      )}
+      {filter.type !== "cohort" && filter.type !== "hogql" && (
         <div className="min-w-36 flex-1 basis-36">
           <Combobox
             label={filter.type === "flag" ? words.flagPicker : words.property}

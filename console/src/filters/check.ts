@@ -12,6 +12,7 @@ export interface FilterProblems {
 /** Return the problems by field; empty if the condition can be sent. */
 export function filterProblems(filter: PropertyFilter): FilterProblems {
   const needsKey = filter.type !== "cohort" && filter.key.trim() === "";
+  if (needsKey && filter.type === "hogql") return { key: words.problems.sql };
   if (needsKey) return { key: filter.type === "flag" ? words.problems.flag : words.problems.key };
   const value = valueProblem(filter);
   return value === null ? {} : { value };

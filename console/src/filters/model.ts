@@ -1,6 +1,6 @@
 import type { words } from "@/words/filters";
 
-export type FilterKind = "event" | "person" | "group" | "session" | "cohort" | "flag";
+export type FilterKind = "event" | "person" | "group" | "session" | "cohort" | "flag" | "hogql";
 
 export type Operator = keyof typeof words.operators;
 
@@ -9,7 +9,7 @@ export type Scalar = string | number | boolean;
 /** A condition, as the API takes it in flags, cohorts, lists and insights. */
 export interface PropertyFilter {
   type: FilterKind;
-  /** Name of the property; `id` for a cohort; the flag's key or id. */
+  /** Name of the property; `id` for a cohort; the flag's key or id; an expression in SQL. */
   key: string;
   operator: Operator;
   /** Absent if none is chosen yet, and for `is_set` and `is_not_set`. */

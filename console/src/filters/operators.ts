@@ -59,6 +59,7 @@ const BY_KIND: Record<FilterKind, readonly (readonly [Operator, ValueInput])[]> 
     ["not_in", "cohort"],
   ],
   flag: [["flag_evaluates_to", "flag"]],
+  hogql: [["exact", "none"]],
 };
 
 export function operatorsOf(kind: FilterKind): readonly Operator[] {
@@ -68,6 +69,7 @@ export function operatorsOf(kind: FilterKind): readonly Operator[] {
 export function inputOf(filter: Pick<PropertyFilter, "type" | "operator">): ValueInput {
   if (filter.type === "cohort") return "cohort";
   if (filter.type === "flag") return "flag";
+  if (filter.type === "hogql") return "none";
   return COMPARISONS.find(([operator]) => operator === filter.operator)?.[1] ?? "text";
 }
 

@@ -75,7 +75,7 @@ function subjectOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
   if (filter.type === "flag") {
     return [text(words.theFlag), code(names.flag?.(filter.key) ?? filter.key)];
   }
-  return [code(plainName(filter.key))];
+  return [code(filter.type === "hogql" ? filter.key : plainName(filter.key))];
 }
 
 function predicateOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
@@ -83,6 +83,7 @@ function predicateOf(filter: PropertyFilter, names: FilterNames): SentencePart[]
     const isIn = filter.operator !== "not_in";
     return [text(isIn ? words.inCohort : words.notInCohort), ...cohortOf(filter, names)];
   }
+  if (filter.type === "hogql") return [];
   return [text(words.operators[filter.operator]), ...objectOf(filter)];
 }
 

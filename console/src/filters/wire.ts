@@ -13,6 +13,7 @@ const KINDS: ReadonlyMap<unknown, FilterKind> = new Map<unknown, FilterKind>([
   ["static-cohort", "cohort"],
   ["precalculated-cohort", "cohort"],
   ["flag", "flag"],
+  ["hogql", "hogql"],
 ]);
 
 /** Conditions as they are stored. Others than those of properties, cohorts and flags are left out. */

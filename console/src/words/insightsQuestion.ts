@@ -62,6 +62,7 @@ export const words = {
   aggregates: AGGREGATES,
   ofProperty: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} of a property`,
   perPerson: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} per person`,
+  sql: "Aggregate in SQL",
   uniqueGroups: (type: string) => `Unique ${type} groups`,
   // Parts of a question's sentence, with names in code style between them.
   anyEvent: "any event",
@@ -80,6 +81,7 @@ export const words = {
     person: "of the person",
     group: (type: string) => `of the ${type}`,
     session: "of the session",
+    hogql: "",
   },
   compared: "compared with the previous period",
   comparedTo: (text: string) => `compared with ${distance(text)} earlier`,

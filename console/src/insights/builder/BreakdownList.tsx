@@ -7,6 +7,7 @@ import type { Names } from "@/insights/question/sentence";
 import { useStableKeys } from "@/lib/hooks";
 import { Button, IconButton } from "@/ui/Button";
 import { Combobox, type OptionSource } from "@/ui/combobox";
+import { ExpressionField } from "@/ui/ExpressionField";
 import { Checkbox } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
 import { type Option, Select } from "@/ui/Select";
@@ -140,23 +141,33 @@ function BreakdownRow({ breakdown, hasRanges, names, isNew, onChange }: RowProps
         options={kindOptions(types)}
         onChange={(value) => onChange(ofKind(value))}
       />
-      <div className="min-w-36 flex-1 basis-36">
-        <Combobox
-          label={isCohort ? words.breakdownKinds.cohort : words.property}
-          hideLabel
-          freeEntry={!isCohort}
-          placeholder={isCohort ? words.breakdownKinds.cohort : words.property}
-          options={
-            isCohort
-              ? withEveryone(cohortOptions(projectId))
-              : nameOptions(projectId, { kind: type, groupTypeIndex })
-          }
-          value={property === "" ? null : property}
-          labelOf={labelOf}
-          onChange={(next) => onChange({ ...breakdown, property: next ?? "" })}
+      {type === "hogql" ? (
+        <ExpressionField
+          label={words.breakdownKinds.hogql}
+          placeholder={words.anExpression}
+          value={property}
+          onChange={(next) => onChange({ ...breakdown, property: next })}
           autoFocus={isNew}
         />
-      </div>
+      ) : (
+        <div className="min-w-36 flex-1 basis-36">
+          <Combobox
+            label={isCohort ? words.breakdownKinds.cohort : words.property}
+            hideLabel
+            freeEntry={!isCohort}
+            placeholder={isCohort ? words.breakdownKinds.cohort : words.property}
+            options={
+              isCohort
+                ? withEveryone(cohortOptions(projectId))
+                : nameOptions(projectId, { kind: type, groupTypeIndex })
+            }
+            value={property === "" ? null : property}
+            labelOf={labelOf}
+            onChange={(next) => onChange({ ...breakdown, property: next ?? "" })}
+            autoFocus={isNew}
+          />
+        </div>
+      )}
       {hasRanges && !isCohort && property !== "" && (
         <Bins breakdown={breakdown} onChange={onChange} />
       )}
@@ -196,6 +207,7 @@ function kindOptions(types: readonly string[]): Option<string>[] {
     ...groups,
     { value: "session", label: kinds.session },
     { value: "cohort", label: kinds.cohort },
+    { value: "hogql", label: kinds.hogql },
   ];
 }
 

@@ -9,9 +9,11 @@ import {
   OF_PROPERTY,
   PER_PERSON,
   SESSION_DURATION,
+  SQL_MATH,
 } from "@/insights/question/maths";
 import type { Series } from "@/insights/question/model";
 import { Combobox } from "@/ui/combobox";
+import { ExpressionField } from "@/ui/ExpressionField";
 import { plainName } from "@/ui/properties";
 import { type Option, Select } from "@/ui/Select";
 import { words } from "@/words/insightsBuilder";
@@ -45,6 +47,16 @@ export function MathField({ series, maths, onChange, errorAt }: Props) {
           onChange={onChange}
           errorAt={errorAt}
           ofEventsOnly={maths !== undefined}
+        />
+      )}
+      {math === SQL_MATH && (
+        <ExpressionField
+          label={questionWords.sql}
+          placeholder={words.anAggregate}
+          value={series.sql ?? ""}
+          onChange={(sql) => onChange({ ...series, sql })}
+          error={errorAt("math_hogql")}
+          autoFocus={series.sql === undefined}
         />
       )}
       {error && <p className="text-bad text-sm">{error}</p>}
@@ -133,6 +145,7 @@ function optionsOf(
       value: math,
       label: questionWords.perPerson(aggregateOf(math)),
     })),
+    ...(isOffered(SQL_MATH) ? [{ value: SQL_MATH, label: questionWords.sql }] : []),
   ];
 }
 

@@ -17,6 +17,7 @@ export const CONDITION_KINDS: readonly FilterKind[] = [
   "group",
   "session",
   "cohort",
+  "hogql",
 ];
 
 interface Props {

@@ -35,13 +35,17 @@ export const PER_PERSON = [
   "p99_count_per_actor",
 ] as const;
 
+/** An aggregate in SQL. */
+export const SQL_MATH = "hogql";
+
 export type MathName =
   | (typeof COUNTS)[number]
   | (typeof OF_PROPERTY)[number]
-  | (typeof PER_PERSON)[number];
+  | (typeof PER_PERSON)[number]
+  | typeof SQL_MATH;
 export type Aggregate = (typeof OF_PROPERTY)[number];
 
-export const MATHS: readonly MathName[] = [...COUNTS, ...OF_PROPERTY, ...PER_PERSON];
+export const MATHS: readonly MathName[] = [...COUNTS, ...OF_PROPERTY, ...PER_PERSON, SQL_MATH];
 
 export const isOfProperty = (math: MathName): math is Aggregate =>
   OF_PROPERTY.some((one) => one === math);

@@ -45,18 +45,20 @@ export interface Series {
   /** The property that is aggregated. */
   mathProperty?: string;
   isOfPerson?: true;
+  /** The aggregate in SQL that is counted. */
+  sql?: string;
   /** The type of groups that are counted. */
   groupTypeIndex?: number;
   /** Conditions that must all hold. */
   filters: readonly PropertyFilter[];
 }
 
-export const BREAKDOWN_TYPES = ["event", "person", "group", "session", "cohort"] as const;
+export const BREAKDOWN_TYPES = ["event", "person", "group", "session", "cohort", "hogql"] as const;
 
 /** A breakdown by the values of a property, or by a cohort. */
 export interface Breakdown {
   type: (typeof BREAKDOWN_TYPES)[number];
-  /** The property name, or the cohort id or `all`. */
+  /** The property name, the cohort id or `all`, or an expression in SQL. */
   property: string;
   groupTypeIndex?: number;
   /** Group numeric values into this many ranges. */

@@ -2,7 +2,7 @@ import { type PropertyFilter, readFilter } from "@/filters";
 import type { Given } from "@/lib/searchParams";
 import { present } from "@/lib/searchParams";
 import { words } from "@/words/insightsQuestion";
-import { isOfProperty, MATHS } from "./maths";
+import { isOfProperty, MATHS, SQL_MATH } from "./maths";
 import { BREAKDOWN_TYPES, type Breakdown, type Series, type SeriesAction } from "./model";
 import { isObject, joined, type Reading } from "./reading";
 
@@ -13,6 +13,7 @@ const BINS_MAX = 100;
 const SERIES_NAMES = [
   ...["kind", "event", "id", "name", "custom_name", "math", "math_property", "type", "order"],
   ...["math_property_type", "math_group_type_index", "properties", "fixedProperties", "version"],
+  "math_hogql",
 ];
 
 export function readSeries(reading: Reading, place: string, given: unknown): Series | null {
@@ -41,6 +42,7 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
     math: reading.choice(at("math"), given.math, MATHS) ?? "total",
     mathProperty: reading.text(at("math_property"), given.math_property),
     isOfPerson: ofPerson === "person_properties" ? true : undefined,
+    sql: reading.text(at("math_hogql"), given.math_hogql),
     groupTypeIndex: reading.whole(
       at("math_group_type_index"),
       given.math_group_type_index,
@@ -72,6 +74,7 @@ export const writeSeries = (series: Series): Given =>
     math_property: isOfProperty(series.math) ? series.mathProperty : undefined,
     math_property_type:
       isOfProperty(series.math) && series.isOfPerson ? "person_properties" : undefined,
+    math_hogql: series.math === SQL_MATH ? (series.sql ?? "") : undefined,
     math_group_type_index:
       series.math === "unique_group" ? (series.groupTypeIndex ?? 0) : undefined,
     properties: series.filters.length === 0 ? undefined : series.filters,

@@ -2,7 +2,7 @@ import { type FilterNames, filterParts, type SentencePart } from "@/filters";
 import { plainName } from "@/ui/properties";
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsQuestion";
-import { aggregateOf, isOfProperty, isPerPerson } from "./maths";
+import { aggregateOf, isOfProperty, isPerPerson, SQL_MATH } from "./maths";
 import { type Breakdown, type Question, type Series, USUAL_LIMIT } from "./model";
 
 /** Names for what a question refers to by number. */
@@ -42,6 +42,9 @@ function countParts(series: Series, names: Names): Parts {
       ...[text(words.aggregateOf(math)), code(property), ...optional(owner)],
       ...[text(words.over), ...event],
     ];
+  }
+  if (math === SQL_MATH) {
+    return [code(series.sql ?? "…"), text(words.over), ...event];
   }
   if (isPerPerson(math)) {
     const opening = words.aggregatePerPerson(aggregateOf(math));
@@ -104,7 +107,8 @@ function breakdownPart(
   const owner =
     type === "group" ? words.ofTypes.group(names.groupType(groupTypeIndex)) : words.ofTypes[type];
   const ranges = bins === undefined ? "" : words.inRanges(bins);
-  return [code(plainName(property)), ...optional(owner), ...optional(ranges)];
+  const named = type === "hogql" ? property : plainName(property);
+  return [code(named), ...optional(owner), ...optional(ranges)];
 }
 
 export function compareParts({ compare }: Question): Parts {
