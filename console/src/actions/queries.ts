@@ -73,7 +73,7 @@ export const countQuery = (projectId: string, { id, updated_at: version }: Actio
           signal,
         }),
       );
-      return totalOf(answer.results);
+      return totalOf("results" in answer ? answer.results : undefined);
     },
   });
 
