@@ -3,7 +3,7 @@ import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
 
-export type Annotation = components["schemas"]["Annotation"];
+export type Annotation = components["schemas"]["AnnotationRecord"];
 export type NewAnnotation = components["schemas"]["NewAnnotation"];
 export type AnnotationChanges = components["schemas"]["AnnotationChanges"];
 

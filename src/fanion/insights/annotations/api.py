@@ -9,7 +9,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import structs
 
-from fanion.insights.annotations.model import Annotation, Scope
+from fanion.insights.annotations.model import AnnotationRecord, Scope
 from fanion.insights.annotations.schemas import AnnotationChanges, NewAnnotation
 from fanion.insights.annotations.service import AnnotationService
 from fanion.insights.annotations.store import AnnotationSelection
@@ -40,7 +40,7 @@ class AnnotationsApi(Controller):
         date_from: FromQuery[str | None] = None,
         date_to: FromQuery[str | None] = None,
         deleted: FromQuery[bool] = False,
-    ) -> Paged[Annotation]:
+    ) -> Paged[AnnotationRecord]:
         """Return the annotations, with the latest moment first.
 
         Those of other projects are among them if they are for the whole organization.
@@ -66,7 +66,7 @@ class AnnotationsApi(Controller):
         request: ManagementRequest,
         data: RequestBody[NewAnnotation],
         annotations: NamedDependency[AnnotationService],
-    ) -> Annotation:
+    ) -> AnnotationRecord:
         """Create an annotation: a note about a moment, which charts show.
 
         Without `date_marker` it is about now.
@@ -79,7 +79,7 @@ class AnnotationsApi(Controller):
         request: ManagementRequest,
         annotation_id: FromPath[ObjectId],
         annotations: NamedDependency[AnnotationService],
-    ) -> Annotation:
+    ) -> AnnotationRecord:
         return await annotations.store.get_annotation(_reader(request), annotation_id)
 
     @patch("/{annotation_id:str}", summary="Update an annotation")
@@ -89,7 +89,7 @@ class AnnotationsApi(Controller):
         annotation_id: FromPath[ObjectId],
         data: RequestBody[AnnotationChanges],
         annotations: NamedDependency[AnnotationService],
-    ) -> Annotation:
+    ) -> AnnotationRecord:
         """Change an annotation.
 
         `deleted` deletes and restores; a deleted annotation accepts only `deleted: false`.

@@ -39,7 +39,7 @@ class PlainAnnotation(Struct, frozen=True, kw_only=True):
     deleted: bool
 
 
-class Annotation(PlainAnnotation, frozen=True, kw_only=True):
+class AnnotationRecord(PlainAnnotation, frozen=True, kw_only=True):
     """An annotation as it is stored and returned."""
 
     id: int

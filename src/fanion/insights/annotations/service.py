@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from fanion.activity.model import Author
 from fanion.errors import NotFound
-from fanion.insights.annotations.model import Annotation
+from fanion.insights.annotations.model import AnnotationRecord
 from fanion.insights.annotations.schemas import require_owner
 from fanion.insights.annotations.store import (
     AnnotationStore,
@@ -23,7 +23,7 @@ from fanion.insights.annotations.store import (
 class AnnotationService:
     store: AnnotationStore
 
-    async def create_annotation(self, author: Author, sent: Mapping[str, Any]) -> Annotation:
+    async def create_annotation(self, author: Author, sent: Mapping[str, Any]) -> AnnotationRecord:
         """Create an annotation, by default about now.
 
         Raises:
@@ -37,7 +37,7 @@ class AnnotationService:
 
     async def change_annotation(
         self, author: Author, annotation_id: int, sent: Mapping[str, Any]
-    ) -> Annotation:
+    ) -> AnnotationRecord:
         """Change an annotation; a deleted one accepts only `deleted: false`.
 
         Raises:
@@ -50,7 +50,7 @@ class AnnotationService:
 
 def _change(
     connection: Connection, author: Author, annotation_id: int, sent: Mapping[str, Any]
-) -> Annotation:
+) -> AnnotationRecord:
     reader = (author.project_id, author.organization_id)
     before = get_annotation(connection, reader, annotation_id, for_update=True)
     if before.deleted and sent.get("deleted") is not False:

@@ -14,7 +14,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.insights import annotations, dashboards, insights
 from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
-from fanion.insights.annotations.model import Annotation, PlainAnnotation, Scope
+from fanion.insights.annotations.model import AnnotationRecord, PlainAnnotation, Scope
 from fanion.insights.saved.store import read_user_summaries
 
 ANNOTATIONS_MAX = 10_000  # in one project
@@ -55,7 +55,7 @@ class AnnotationStore:
 
     async def list_annotations(
         self, reader: Reader, query: AnnotationSelection, limit: int, offset: int
-    ) -> tuple[Sequence[Annotation], int]:
+    ) -> tuple[Sequence[AnnotationRecord], int]:
         """Return a page of the annotations, with the latest moment first, and their number."""
         conditions = [_visible(reader), *_conditions(query)]
         count = select(func.count()).select_from(annotations).where(*conditions)
@@ -66,7 +66,7 @@ class AnnotationStore:
             found = (await connection.execute(rows.limit(limit).offset(offset))).all()
             return await connection.run_sync(_read, found), total or 0
 
-    async def get_annotation(self, reader: Reader, annotation_id: int) -> Annotation:
+    async def get_annotation(self, reader: Reader, annotation_id: int) -> AnnotationRecord:
         """Return an annotation that is not deleted, or raise NotFound."""
         async with self.records.read() as connection:
             annotation = await connection.run_sync(get_annotation, reader, annotation_id)
@@ -77,7 +77,7 @@ class AnnotationStore:
 
 def get_annotation(
     connection: Connection, reader: Reader, annotation_id: int, *, for_update: bool = False
-) -> Annotation:
+) -> AnnotationRecord:
     """Return an annotation, deleted or not, or raise NotFound."""
     statement = _annotations().where(_visible(reader), _annotation.id == annotation_id)
     if for_update:
@@ -88,7 +88,9 @@ def get_annotation(
     return _read(connection, rows)[0]
 
 
-def add_annotation(connection: Connection, author: Author, values: Mapping[str, Any]) -> Annotation:
+def add_annotation(
+    connection: Connection, author: Author, values: Mapping[str, Any]
+) -> AnnotationRecord:
     """Create an annotation.
 
     Raises:
@@ -114,8 +116,8 @@ def add_annotation(connection: Connection, author: Author, values: Mapping[str, 
 
 
 def write_annotation(
-    connection: Connection, author: Author, before: Annotation, values: Mapping[str, Any]
-) -> Annotation:
+    connection: Connection, author: Author, before: AnnotationRecord, values: Mapping[str, Any]
+) -> AnnotationRecord:
     """Change a locked annotation.
 
     Raises:
@@ -150,13 +152,13 @@ def _require_places(connection: Connection, project_id: int, values: Mapping[str
 
 
 def _record(
-    connection: Connection, author: Author, before: Annotation | None, after: Annotation
+    connection: Connection, author: Author, before: AnnotationRecord | None, after: AnnotationRecord
 ) -> None:
     former = None if before is None else _state(before)
     record_activity(connection, item_record(author, "Annotation", former, _state(after)))
 
 
-def _state(annotation: Annotation) -> ItemState:
+def _state(annotation: AnnotationRecord) -> ItemState:
     fields = {name: getattr(annotation, name) for name in _RECORDED}
     return ItemState(str(annotation.id), annotation.content[:NAME_CHARS_MAX], fields)
 
@@ -175,10 +177,10 @@ def _annotations() -> Select[Any]:
     )
 
 
-def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Annotation]:
+def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[AnnotationRecord]:
     users = read_user_summaries(connection, (row.created_by_id for row in rows))
     return [
-        Annotation(
+        AnnotationRecord(
             **{name: getattr(row, name) for name in _COLUMNS},
             dashboard_name=row.dashboard_name,
             insight_short_id=row.insight_short_id,
