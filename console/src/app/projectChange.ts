@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type Project, projectsQuery } from "@/app/session";
-import { api, bodyOf, dataOf } from "@/lib/api";
+import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
 import { toast } from "@/ui/Toast";
 
@@ -28,7 +28,7 @@ export function useProjectChange(project: Project, said?: string) {
       dataOf(
         api.PATCH("/api/projects/{project_id}/", {
           params: { path: { project_id: String(project.id) } },
-          body: bodyOf(body),
+          body,
         }),
       ),
     onSuccess: (changed) => {

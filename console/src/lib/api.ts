@@ -113,10 +113,6 @@ export const publicApi = createClient<paths>({
   credentials: "same-origin",
 });
 
-/** A body in the type that the client wants. It takes a field that can only be null, such as the value
- * of a condition in SQL, for one that cannot be sent. */
-export const bodyOf = <Sent>(body: unknown): Sent => body as Sent;
-
 /** The answer itself; errors are thrown before.
  *
  * await dataOf(api.GET("/api/projects/{project_id}/", { params: … }))

@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { ACTIVITY_PAGE } from "@/activity";
 import { useProjectId } from "@/app/session";
-import { api, bodyOf, dataOf } from "@/lib/api";
+import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
 
 export type Insight = components["schemas"]["InsightBody"];
@@ -94,7 +94,7 @@ export function useInsightChange(id: number) {
       dataOf(
         api.PATCH("/api/projects/{project_id}/insights/{id}/", {
           params: { path: { project_id: projectId, id } },
-          body: bodyOf(changes),
+          body: changes,
         }),
       ),
     onSuccess: (changed) => {
@@ -112,7 +112,7 @@ export function useInsightCreation() {
       dataOf(
         api.POST("/api/projects/{project_id}/insights/", {
           params: { path: { project_id: projectId } },
-          body: bodyOf(body),
+          body,
         }),
       ),
     onSuccess: () => refresh(),
