@@ -48,8 +48,6 @@ export const words = {
   historyEmpty: "Queries that you run are kept here, in this browser alone.",
   clearHistory: "Clear the history",
   openQuery: (text: string) => `Open the query ${text}`,
-  tables: "Tables and columns",
-  insert: (name: string) => `Insert ${name}`,
   null: "null",
   column: (place: number) => `Column ${formatNumber(place)}`,
   variables: "Values of the variables",

@@ -219,8 +219,6 @@ annotations = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Index(None, "project_id", "date_marker"),
-    Index(None, "dashboard_item"),
-    Index(None, "dashboard_id"),
     sqlite_autoincrement=True,
 )
 
