@@ -1,5 +1,6 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect } from "react";
 import { useProjectId } from "@/app/session";
 import { Badge } from "@/ui/Badge";
 import { lazyPart } from "@/ui/lazyPart";
@@ -12,11 +13,16 @@ import { dashboardsQuery } from "./dashboardList";
 import { type Insight, insightQuery } from "./queries";
 import { SavedActions } from "./SavedActions";
 import { SavedItemPage } from "./SavedItemPage";
-import { SavedQuestion } from "./SavedQuestion";
 import type { InsightTab } from "./search";
 import { useSeen } from "./seen";
 import { type Stored, storedQuery } from "./stored";
 import { UnreadableQuestion } from "./UnreadableQuestion";
+
+const SavedQuestion = lazyPart(
+  "saved question",
+  async () => (await import("./SavedQuestion")).SavedQuestion,
+  8,
+);
 
 const InsightActivity = lazyPart(
   "insight activity",
@@ -45,6 +51,7 @@ export default function SavedPage() {
     enabled: insight.data !== undefined,
   });
   useSeen(insight.data?.id);
+  usePart(queries);
   return (
     <SavedItemPage
       item={insight}
@@ -63,6 +70,14 @@ export default function SavedPage() {
       )}
     </SavedItemPage>
   );
+}
+
+/** Loads the question while the insight is read. Other tabs do without its builder. */
+function usePart(queries: QueryClient): void {
+  const { tab = "question" } = route.useSearch();
+  useEffect(() => {
+    if (tab === "question") void SavedQuestion.load(queries);
+  }, [queries, tab]);
 }
 
 /** The insight's tags and the dashboards it is on. */
