@@ -2,13 +2,12 @@ import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/actions";
+import { authorOf } from "@/words/insightsSaved";
 import type { Action } from "./queries";
 
 /** The events that an action can have, each once. */
 const eventsOf = ({ steps }: Action): string =>
   [...new Set(steps.map(({ event }) => event || words.anyEvent))].join(", ");
-
-const authorOf = ({ created_by: by }: Action): string => by?.first_name || by?.email || "";
 
 export const COLUMNS: readonly Column<Action>[] = [
   {
