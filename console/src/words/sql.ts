@@ -42,7 +42,8 @@ export const words = {
   save: "Save",
   saveTitle: "Save the query as an insight",
   saved: "Query saved",
-  stale: "Meanwhile someone else has changed the saved query. Saving replaces it with yours.",
+  stale:
+    "Someone else has changed this query since you opened it. Saving overwrites their changes.",
   queryOf: (text: string) => `SQL: ${text}`,
   history: "History",
   historyEmpty: "Queries that you run are kept here, in this browser alone.",

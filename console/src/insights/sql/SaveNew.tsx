@@ -20,7 +20,7 @@ export const sentOf = (query: SqlQuery, shown: Shown): SentQuery =>
 
 const DERIVED_MAX = 80;
 
-/** The name of a query without one of its own. */
+/** The default name of a query. */
 export const derivedName = (text: string): string =>
   words.queryOf(text.replace(/\s+/g, " ").trim().slice(0, DERIVED_MAX));
 

@@ -41,7 +41,7 @@ def given(node: exp.Expr, *known: str) -> Parts:
 
 
 def path_of(node: exp.Expr) -> list[str] | None:
-    """Return the names of a path such as `person.properties.plan`, None for what is no path."""
+    """Return the names of a path such as `person.properties.plan`; None if it is not a path."""
     if isinstance(node, exp.Identifier):
         return [str(node.this)]
     if isinstance(node, exp.Column):

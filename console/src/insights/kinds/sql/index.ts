@@ -5,7 +5,7 @@ import { optionsOf, readSqlQuery, sqlQuery } from "./query";
 import { plainOf, rowsOfAnswer } from "./rows";
 import { SqlResult } from "./SqlResult";
 
-/** A query in SQL, which has a screen of its own in place of the builder. */
+/** A query in SQL. It is edited on its own screen, not in the builder. */
 export const kind: Kind = {
   name: "sql",
   uses: () => ({

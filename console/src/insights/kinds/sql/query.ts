@@ -26,7 +26,7 @@ export function readSqlQuery(query: Query): Question {
     ),
     shown: readShown(query),
   };
-  // Without a period of its own, so that only a dashboard gives it one.
+  // No date range: only a dashboard sets one.
   return { ...FIRST, kind: "sql", dates: {}, options: { sql: options as unknown as Given } };
 }
 
