@@ -10,12 +10,14 @@ import { Page } from "@/ui/Page";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/home";
 import { ChangedFlags, RecentWork } from "./ActivityTiles";
-import { isMadeUpProject } from "./madeUp";
 import { Onboarding } from "./Onboarding";
 import { Problems } from "./Problems";
 import { hasEventsQuery } from "./queries";
 import type { HomeSearch } from "./search";
 import { EventsToday, PersonsToday } from "./TodayTiles";
+
+// The name that the first start of a server gives a project.
+const MADE_UP_PROJECT = "Default project";
 
 const FirstProject = lazyPart(
   "first project",
@@ -32,7 +34,7 @@ export default function HomePage() {
   const project = useProject();
   const isAdmin = useIsAdmin();
   const [wasAsked, setWasAsked] = useStored("first project asked", false, isFlag);
-  const isMadeUp = isAdmin && project !== undefined && isMadeUpProject(project);
+  const isMadeUp = isAdmin && project?.name === MADE_UP_PROJECT;
   if (isMadeUp && awaitedIn === projectId && !wasAsked) {
     return <FirstProject project={project} onDone={() => setWasAsked(true)} />;
   }
