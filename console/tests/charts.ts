@@ -34,13 +34,21 @@ test("midnight is named by its day below an axis of hours", () => {
 test("each zone and each length of an interval has its own names", () => {
   const night = new Date("2026-05-01T22:30Z");
   const names = (["UTC", "Asia/Kolkata"] as const).flatMap((zone) =>
-    (["day", "month", "day"] as const).map((interval) => intervalName(night, interval, zone)),
+    (["day", "month", "quarter", "year"] as const).map((interval) =>
+      intervalName(night, interval, zone),
+    ),
   );
 
   assert.deepEqual(names, [
-    ...["Fri, May 1", "May 2026", "Fri, May 1"],
-    ...["Sat, May 2", "May 2026", "Sat, May 2"],
+    ...["Fri, May 1", "May 2026", "Q2 2026", "2026"],
+    ...["Sat, May 2", "May 2026", "Q2 2026", "2026"],
   ]);
+  const [june, july] = [new Date("2026-06-30T22:30Z"), new Date("2026-07-01T12:00Z")];
+  assert.equal(axisName(june, "quarter", "Asia/Kolkata"), "Q3 2026");
+  assert.equal(
+    captionOf("Signups", [june, july], "quarter", { zone: "UTC" }),
+    "Signups per quarter, Q2 2026 – Q3 2026",
+  );
 });
 
 test("labels of hours fall on round hours of the zone", () => {
@@ -52,7 +60,15 @@ test("labels of hours fall on round hours of the zone", () => {
 });
 
 test("there are never more labels than there is room for", () => {
-  for (const interval of ["minute", "hour", "day", "week", "month"] satisfies Interval[]) {
+  for (const interval of [
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "year",
+  ] satisfies Interval[]) {
     const times = timesFrom("2026-05-01T00:00Z", "day", 5000);
     assert.ok(labelled(times, interval, "UTC", 320).length <= 6, interval);
   }

@@ -72,6 +72,33 @@ test("a series of an action survives a round trip, and requests persons by its i
   assert.match(saidOf(question), /`Paid`/);
 });
 
+test("sums per person of multiplied values survive a round trip, and the sentence says them", () => {
+  const question: Question = {
+    ...FIRST,
+    series: [
+      {
+        event: "paid",
+        math: "p90_sum_per_actor",
+        mathProperty: "amount",
+        multiplier: 0.01,
+        filters: [],
+      },
+    ],
+    interval: "quarter",
+  };
+
+  const search = JSON.parse(JSON.stringify(writeQuestion(question)));
+  assert.deepEqual(readQuestion(search), { question, problems: [] });
+  const query = JSON.parse(JSON.stringify(trendsQuery(question)));
+  assert.deepEqual(readTrendsQuery(query, new Reading()), question);
+  assert.match(
+    saidOf(question),
+    /^The 90th percentile of each person's sum of `amount` times `0.01` of `paid`, per quarter/,
+  );
+  const [none] = [0, "x"].map((math_multiplier) => readQuestion({ series: [{ math_multiplier }] }));
+  assert.equal(none?.problems.length, 1);
+});
+
 test("an incomplete breakdown stays in the URL", () => {
   for (const type of ["event", "cohort"] as const) {
     const question: Question = { ...FIRST, breakdowns: [{ type, property: "" }] };

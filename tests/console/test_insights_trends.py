@@ -95,13 +95,13 @@ def test_what_an_address_has_without_a_meaning_is_said(console: Console, project
     project.events("paid", "ann")
 
     console.open(
-        insight(project, series=[{"event": "paid", "math": "mode"}], interval="year", of="x")
+        insight(project, series=[{"event": "paid", "math": "mode"}], interval="decade", of="x")
     )
 
     problems = console.page.get_by_role("status").get_by_role("listitem")
     expect(problems).to_have_count(3)
     expect(problems.filter(has_text="series[0].math")).to_contain_text('"mode". Allowed: total')
-    expect(problems.filter(has_text="interval")).to_contain_text('"year"')
+    expect(problems.filter(has_text="interval")).to_contain_text('"decade"')
     expect(problems.filter(has_text="of cannot")).to_contain_text('"x"')
     expect(sentence(console)).to_contain_text("How often paid happened, per day")
 

@@ -26,6 +26,8 @@ const STEPS: Record<Interval, readonly number[]> = {
   day: [1, 2, 3, 4, 7, 14, 28, 56, 112],
   week: [1, 2, 4, 8, 13, 26, 52],
   month: [1, 2, 3, 4, 6, 12, 24],
+  quarter: [1, 2, 4, 8, 20],
+  year: [1, 2, 5, 10],
 };
 const LABEL_WIDTH = 64;
 

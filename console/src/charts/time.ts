@@ -1,7 +1,7 @@
 import { words } from "@/words/charts";
 import { formatCompact, formatNumber } from "@/words/format";
 
-export type Interval = "minute" | "hour" | "day" | "week" | "month";
+export type Interval = "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
 
 const LOCALE = navigator.language;
 
@@ -11,6 +11,8 @@ const PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
   day: { weekday: "short", month: "short", day: "numeric" },
   week: { month: "short", day: "numeric" },
   month: { month: "long", year: "numeric" },
+  quarter: { month: "numeric", year: "numeric" },
+  year: { year: "numeric" },
 };
 
 const formats = new Map<Intl.DateTimeFormatOptions, Map<string | undefined, Intl.DateTimeFormat>>();
@@ -32,7 +34,15 @@ function formatOf(parts: Intl.DateTimeFormatOptions, zone?: string): Intl.DateTi
 
 /** Names the interval that begins at an instant. zone: IANA name, by default the browser's */
 export function intervalName(at: Date, interval: Interval, zone?: string): string {
+  if (interval === "quarter") return quarterName(at, zone);
   return formatOf(PARTS[interval], zone).format(at);
+}
+
+/** Return "Q2 2026": `Intl` has no names of quarters. */
+function quarterName(at: Date, zone?: string): string {
+  const parts = formatOf(PARTS.quarter, zone).formatToParts(at);
+  const numberOf = (type: "month" | "year") => parts.find((part) => part.type === type)?.value;
+  return words.quarter(Math.ceil(Number(numberOf("month")) / 3), numberOf("year") ?? "");
 }
 
 const AXIS_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
@@ -41,10 +51,13 @@ const AXIS_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
   day: { month: "short", day: "numeric" },
   week: { month: "short", day: "numeric" },
   month: { month: "short", year: "numeric" },
+  quarter: PARTS.quarter,
+  year: PARTS.year,
 };
 
 /** Return a short name of a time for an axis, with the day in place of midnight. */
 export function axisName(at: Date, interval: Interval, zone?: string): string {
+  if (interval === "quarter") return quarterName(at, zone);
   const isOfDay = interval === "minute" || interval === "hour";
   const isMidnight = isOfDay && formatOf(CLOCK_PARTS, zone).format(at) === midnight();
   return formatOf(isMidnight ? AXIS_PARTS.day : AXIS_PARTS[interval], zone).format(at);
@@ -59,10 +72,13 @@ const RANGE_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
   day: { month: "short", day: "numeric", year: "numeric" },
   week: { ...PARTS.week, year: "numeric" },
   month: PARTS.month,
+  quarter: PARTS.quarter,
+  year: PARTS.year,
 };
 
 /** A range as "1–14 May". */
 export function rangeName(from: Date, to: Date, interval: Interval, zone?: string): string {
+  if (interval === "quarter") return words.quarters(quarterName(from, zone), quarterName(to, zone));
   return formatOf(RANGE_PARTS[interval], zone).formatRange(from, to);
 }
 

@@ -168,5 +168,13 @@ export const words = {
   checksCsv: "alert checks.csv",
   insightDeleted: "deleted, so it is not checked",
   viewerHint: "Viewers cannot change alerts.",
-  intervals: { minute: "minute", hour: "hour", day: "day", week: "week", month: "month" },
+  intervals: {
+    minute: "minute",
+    hour: "hour",
+    day: "day",
+    week: "week",
+    month: "month",
+    quarter: "quarter",
+    year: "year",
+  },
 } as const;

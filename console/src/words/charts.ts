@@ -26,12 +26,16 @@ export const words = {
   share: (name: string, percent: string) => `${name} ${percent}`,
   spark: (count: number, first: string, last: string, most: string) =>
     `${counted(count, "value", "values")}, from ${first} to ${last}, at most ${most}`,
+  quarter: (number: number, year: string) => `Q${number} ${year}`,
+  quarters: (first: string, last: string) => (first === last ? first : `${first} – ${last}`),
   every: {
     minute: "per minute",
     hour: "per hour",
     day: "per day",
     week: "per week",
     month: "per month",
+    quarter: "per quarter",
+    year: "per year",
   },
   /** "Signups per day, 1–14 May; last day incomplete" */
   caption: (what: string, every: string, range: string) => `${what} ${every}, ${range}`,
@@ -41,6 +45,8 @@ export const words = {
     day: "last day incomplete",
     week: "last week incomplete",
     month: "last month incomplete",
+    quarter: "last quarter incomplete",
+    year: "last year incomplete",
   },
   and: (caption: string, addition: string) => `${caption}; ${addition}`,
   axis: formatNumber,

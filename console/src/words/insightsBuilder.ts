@@ -37,6 +37,9 @@ export const words = {
   ofPerson: "of the person",
   ofSession: "length of the session",
   owner: "Whose property",
+  multiply: "Multiply values",
+  multiplier: "Multiply each value by",
+  aMultiplier: "0.01",
   more: (name: string) => `More for ${name}`,
   rename: "Rename",
   nameOf: (name: string) => `Name of ${name}`,
@@ -79,6 +82,8 @@ export const words = {
     day: "by day",
     week: "by week",
     month: "by month",
+    quarter: "by quarter",
+    year: "by year",
   },
   compare: "Comparison",
   compares: {

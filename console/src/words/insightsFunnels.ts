@@ -38,6 +38,8 @@ export const words = {
     day: "by the day of the first step",
     week: "by the week of the first step",
     month: "by the month of the first step",
+    quarter: "by the quarter of the first step",
+    year: "by the year of the first step",
   },
   attributed: {
     first_touch: "each with the first value it has",

@@ -6,6 +6,7 @@ const AGGREGATES = {
   min: "Minimum",
   max: "Maximum",
   median: "Median",
+  p25: "25th percentile",
   p75: "75th percentile",
   p90: "90th percentile",
   p95: "95th percentile",
@@ -39,6 +40,7 @@ export const words = {
     least === most ? String(least) : `a whole number from ${least} to ${most}`,
   notWhole: (least: number, most: number) =>
     `A whole number from ${formatNumber(least)} to ${formatNumber(most)}.`,
+  aNumber: "a number other than 0",
   booleans: "true, false",
   list: "a list",
   object: "an object",
@@ -62,6 +64,7 @@ export const words = {
   aggregates: AGGREGATES,
   ofProperty: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} of a property`,
   perPerson: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} per person`,
+  sumPerPerson: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} of sums per person`,
   sql: "Aggregate in SQL",
   uniqueGroups: (type: string) => `Unique ${type} groups`,
   // Parts of a question's sentence, with names in code style between them.
@@ -96,6 +99,8 @@ export const words = {
     day: "per day",
     week: "per week",
     month: "per month",
+    quarter: "per quarter",
+    year: "per year",
   },
   inAll: "in total",
   /** A period, in the middle of a sentence. */
@@ -120,5 +125,7 @@ export const words = {
   aggregatePerPerson: (aggregate: Aggregate) =>
     aggregate === "sum" ? "the number of" : `the ${lower(aggregate)} number of`,
   perPersonWhoDid: "per person who did it",
+  aggregateOfSums: (aggregate: Aggregate) => `the ${lower(aggregate)} of each person's sum of`,
+  times: "times",
   called: "called",
 } as const;

@@ -6,6 +6,8 @@ const UNITS = {
   day: "Days",
   week: "Weeks",
   month: "Months",
+  quarter: "Quarters",
+  year: "Years",
 } as const;
 type Interval = keyof typeof UNITS;
 

@@ -26,10 +26,13 @@ NAMES_OF_ENTITY: Final = frozenset({"event", "index", "kind", "uuid", "custom_ev
 MATHS: Final = (
     *("total", "dau", "weekly_active", "monthly_active", "unique_session", "unique_group"),
     *("first_time_for_user", "first_matching_event_for_user"),
-    *("avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"),
+    *("avg", "sum", "min", "max", "median", "p25", "p75", "p90", "p95", "p99"),
     *("avg_count_per_actor", "min_count_per_actor", "max_count_per_actor"),
-    *("median_count_per_actor", "p75_count_per_actor", "p90_count_per_actor"),
-    *("p95_count_per_actor", "p99_count_per_actor"),
+    *("median_count_per_actor", "p25_count_per_actor", "p75_count_per_actor"),
+    *("p90_count_per_actor", "p95_count_per_actor", "p99_count_per_actor"),
+    *("avg_sum_per_actor", "min_sum_per_actor", "max_sum_per_actor"),
+    *("median_sum_per_actor", "p25_sum_per_actor", "p75_sum_per_actor"),
+    *("p90_sum_per_actor", "p95_sum_per_actor", "p99_sum_per_actor"),
 )
 MATH_OPTIONS: Final = frozenset(
     {

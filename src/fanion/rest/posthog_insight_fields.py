@@ -11,7 +11,8 @@ from collections.abc import Mapping
 KINDS = frozenset(
     {"TRENDS", "STICKINESS", "LIFECYCLE", "FUNNELS", "RETENTION", "PATHS", "SESSIONS"}
 )
-INTERVALS = frozenset({"minute", "hour", "day", "week", "month"})
+# Quarters and years are Fanion's own.
+INTERVALS = frozenset({"minute", "hour", "day", "week", "month", "quarter", "year"})
 # Displays of trends: with one number for each interval, and with one for the whole range.
 DISPLAYS_OF_SERIES = frozenset(
     {

@@ -23,6 +23,8 @@ COMPARED: list[tuple[str | None, str | None, Interval, str, str]] = [
     ("mStart", None, "day", "2023-12-08 00:00", "2024-01-01 00:00"),
     ("-14d", None, "week", "2023-12-24 00:00", "2024-01-11 00:00"),
     ("-1y", None, "month", "2022-01-01 00:00", "2023-01-25 00:00"),
+    ("-9m", None, "quarter", "2022-07-01 00:00", "2023-04-25 00:00"),
+    ("2023-01-01", None, "year", "2021-01-01 00:00", "2022-01-25 00:00"),
     ("-2h", None, "minute", "2024-01-24 09:00", "2024-01-24 11:31"),
 ]
 
@@ -72,7 +74,7 @@ def test_a_range_moves_back_by_a_distance_of_the_calendar(by: str, start: str, e
     assert [f"{bound:%Y-%m-%d %H:%M}" for bound in here] == [start, end]
 
 
-@pytest.mark.parametrize("interval", ["hour", "day", "week", "month"])
+@pytest.mark.parametrize("interval", ["hour", "day", "week", "month", "quarter", "year"])
 @pytest.mark.parametrize("since", ["-7d", "-1m", "2024-03-25", "2023-11-20"])
 def test_the_previous_range_has_as_many_intervals(since: str, interval: Interval) -> None:
     span = span_of(since, None, interval, BERLIN)

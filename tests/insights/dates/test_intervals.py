@@ -83,7 +83,7 @@ def test_a_day_that_a_zone_skipped_is_no_interval(
 
 
 @pytest.mark.parametrize("zone", [zone for zone, *_ in SKIPPED])
-@pytest.mark.parametrize("interval", ["hour", "day", "week", "month"])
+@pytest.mark.parametrize("interval", ["hour", "day", "week", "month", "quarter", "year"])
 def test_intervals_follow_one_another_where_a_day_was_skipped(
     zone: str, interval: Interval
 ) -> None:
@@ -152,6 +152,8 @@ def test_weeks_begin_on_the_day_of_the_project(week_start_day: int, days: tuple[
         ("mEnd", "week", 3),
         (None, "hour", 1),
         ("-1d", "month", 1),
+        ("-1d", "quarter", 1),
+        ("mEnd", "year", 1),
     ],
 )
 def test_intervals_that_go_on_are_unfinished(
@@ -169,9 +171,11 @@ def test_intervals_that_go_on_are_unfinished(
     [
         ("week", ("2024-04-14", "2024-04-21", "2024-04-28", "2024-05-05", "2024-05-12")),
         ("month", ("2024-04-01", "2024-05-01")),
+        ("quarter", ("2024-04-01",)),
+        ("year", ("2024-01-01",)),
     ],
 )
-def test_weeks_and_months_are_complete(interval: Interval, days: tuple[str, ...]) -> None:
+def test_weeks_and_longer_intervals_are_complete(interval: Interval, days: tuple[str, ...]) -> None:
     assert cut_into_intervals(span_of("-30d", None), interval, UTC_ZONE).days == days
 
 

@@ -73,6 +73,8 @@ def test_by_hour_a_time_is_not_rounded() -> None:
 WIDENED = [
     ("week", "ActionsLineGraph", "2026-01-04"),
     ("month", "ActionsLineGraph", "2026-01-01"),
+    ("quarter", "ActionsLineGraph", "2026-01-01"),
+    ("year", "ActionsLineGraph", "2026-01-01"),
     ("day", "ActionsLineGraph", "2026-01-10"),
     ("week", "BoldNumber", "2026-01-10"),
 ]

@@ -104,7 +104,7 @@ COMMON: Json = {
     "date_from": ("-7d", "-24h", "all", "-1mStart", "2024-03-31", "2024-03-30T10:30:00Z", "wStart"),
     "date_to": ("2024-04-02", "-1d", "-1mEnd", None),
     "explicit_date": SWITCH,
-    "interval": ("minute", "hour", "day", "week", "month"),
+    "interval": ("minute", "hour", "day", "week", "month", "quarter", "year"),
     "properties": PROPERTIES,
     "filter_test_accounts": SWITCH,
     "sampling_factor": (0.5, 1),

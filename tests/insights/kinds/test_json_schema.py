@@ -65,7 +65,7 @@ REFUSED_TRENDS: dict[str, Json] = {
     "four breakdowns": trend(breakdowns=[{"property": "a"}] * 4),
     "a breakdown by nothing": trend(breakdowns=[{"type": "event"}]),
     "cleaned paths": trend(breakdown="$pathname", breakdown_path_cleaning=True),
-    "years": trend(interval="year"),
+    "decades": trend(interval="decade"),
     "less": trend(properties=[{"key": "plan", "operator": "less", "value": 5}]),
     "op": trend(properties=[{"key": "plan", "op": "gt", "value": 5}]),
     "a cohort by is_not": trend(properties=[{"type": "cohort", "value": 7, "operator": "is_not"}]),

@@ -95,7 +95,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "Set the type of the groups that are counted.",
     ),
     ({"display": "ActionsLineGraphCumulative"}, "display", ""),
-    ({"interval": "year"}, "interval", ""),
+    ({"interval": "decade"}, "interval", ""),
 ]
 
 

@@ -16,10 +16,12 @@ from tests.support.histories import NOW, History, HistoryEvent
 
 NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
-_SHARES = {"median": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+_SHARES = {"median": 0.5, "p25": 0.25, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _WINDOWS = {"weekly_active": 7, "monthly_active": 30}
 _ONCE = ("dau", "unique_session", "unique_group")
 _DAY = timedelta(days=1)
+# The months in which each interval of months begins.
+_MONTHS = {"month": tuple(range(1, 13)), "quarter": (1, 4, 7, 10), "year": (1,)}
 _LONG = timedelta(hours=12)
 
 Value = str | list[str]
@@ -96,11 +98,15 @@ class Trend:
     def first_of(self, day: date) -> date:
         if self.interval == "week":
             return day - timedelta(days=(day.weekday() + 1) % 7)
-        return day.replace(day=1) if self.interval == "month" else day
+        while self.interval in _MONTHS and (
+            day.day != 1 or day.month not in _MONTHS[self.interval]
+        ):
+            day -= _DAY
+        return day
 
     def _next(self, day: date) -> date:
-        if self.interval == "month":
-            return (day.replace(day=28) + 4 * _DAY).replace(day=1)
+        if self.interval in _MONTHS:
+            return self.first_of(day + 372 // len(_MONTHS[self.interval]) * _DAY)
         return day + (7 if self.interval == "week" else 1) * _DAY
 
     # ---- events
@@ -191,7 +197,7 @@ class Trend:
                 numbers.append(float(len(here)))
             return numbers
         window = _WINDOWS.get(math)
-        if window and self.interval not in (("week", "month") if window == 7 else ("month",)):
+        if window and self.interval not in (("week", *_MONTHS) if window == 7 else tuple(_MONTHS)):
             return [float(len(self._active(window, point, events))) for point in self.points]
         return [self._number(series, self._within(point, events)) for point in self.points]
 
@@ -222,9 +228,20 @@ class Trend:
         if series.get("math_property") == "$session_duration":
             return aggregate(math, self._durations(events))
         if "math_property" in series:
-            numbers = [number_of(event.properties.get(series["math_property"])) for event in events]
-            return aggregate(math, [number for number in numbers if number is not None])
+            return self._of_property(series, events)
         return len(events)
+
+    def _of_property(self, series: Mapping[str, Any], events: Sequence[HistoryEvent]) -> float:
+        sums: dict[Any, float] = {}
+        math, numbers = series["math"], []
+        for event in events:
+            number = number_of(event.properties.get(series["math_property"]))
+            if number is not None:
+                numbers.append(number * series.get("math_multiplier", 1))
+                sums[self.actor(event)] = sums.get(self.actor(event), 0) + numbers[-1]
+        if math.endswith("_sum_per_actor"):
+            return aggregate(math.removesuffix("_sum_per_actor"), list(sums.values()))
+        return aggregate(math, numbers)
 
     def _durations(self, events: Sequence[HistoryEvent]) -> list[float]:
         since = datetime.combine(self.first_of(self.first), time(), self.zone) - _DAY

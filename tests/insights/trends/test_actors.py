@@ -25,7 +25,7 @@ PLACE = ("day", "entity_order", "breakdown_value", "compare_label")
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
-        "interval": st.sampled_from(("day", "week", "month")),
+        "interval": st.sampled_from(("day", "week", "month", "quarter", "year")),
         "display": st.sampled_from(("BoldNumber", "ActionsBar")),
         "breakdowns": st.lists(st.sampled_from(BREAKDOWNS), max_size=2, unique_by=str),
         "breakdown_limit": st.integers(1, 3),

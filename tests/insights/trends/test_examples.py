@@ -41,6 +41,7 @@ MATHS = {
     "first_time_for_user": [1, 0, 1, 0],
     "first_matching_event_for_user": [1, 0, 1, 0],
     "avg_count_per_actor": [2, 0, 1, 1],
+    "p25_count_per_actor": [2, 0, 1, 1],
 }
 
 
@@ -51,6 +52,38 @@ async def test_the_maths_of_the_example(analyst: Analyst, math: str) -> None:
     assert result["data"] == MATHS[math]
     assert result["count"] == sum(MATHS[math])
     assert result["action"]["math"] == math
+
+
+PAID = History(
+    happened=[
+        history_event("paid", ANN, "2024-03-01 10:00", price=100),
+        history_event("paid", ANN, "2024-03-01 11:00", price=300),
+        history_event("paid", BOB, "2024-03-01 12:00", price=200),
+        history_event("paid", BOB, "2024-03-02 10:00", price="1000"),
+        history_event("paid", BOB, "2024-03-02 11:00", price="free"),
+    ]
+)
+OF_PRICES = {
+    "sum": [600, 1000],
+    "p25": [150, 1000],
+    "avg_sum_per_actor": [300, 1000],
+    "max_sum_per_actor": [400, 1000],
+    "p25_sum_per_actor": [250, 1000],
+}
+
+
+@pytest.mark.parametrize("multiplier", [None, 0.01])
+@pytest.mark.parametrize("math", OF_PRICES)
+async def test_the_maths_of_a_property(
+    analyst: Analyst, math: str, multiplier: float | None
+) -> None:
+    price = {"math_property": "price", "math_multiplier": multiplier}
+    asked = {"id": "paid", "math": math, **price}
+
+    result = await entry(analyst, PAID, events=[asked], date_to="2024-03-02")
+
+    factor = 1 if multiplier is None else multiplier
+    assert result["data"] == pytest.approx([number * factor for number in OF_PRICES[math]])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,9 @@ MATHS: list[dict[str, Any]] = [
     {"math": "first_matching_event_for_user"},
     {"math": "sum", "math_property": "n"},
     {"math": "p75", "math_property": "n"},
+    {"math": "p25", "math_property": "n", "math_multiplier": -0.5},
+    {"math": "avg_sum_per_actor", "math_property": "n"},
+    {"math": "p90_sum_per_actor", "math_property": "n", "math_multiplier": 100},
     {"math": "avg", "math_property": "$session_duration"},
     {"math": "median", "math_property": "$session_duration"},
     {"math": "avg_count_per_actor"},
@@ -35,7 +38,7 @@ BREAKDOWNS = (
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
-        "interval": st.sampled_from(("hour", "day", "week", "month")),
+        "interval": st.sampled_from(("hour", "day", "week", "month", "quarter", "year")),
         "display": st.sampled_from(("ActionsLineGraphCumulative", "BoldNumber", "ActionsBar")),
         "breakdowns": st.lists(st.sampled_from(BREAKDOWNS), max_size=2, unique_by=str),
         "breakdown_limit": st.integers(1, 3),

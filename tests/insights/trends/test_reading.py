@@ -65,7 +65,30 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "Ensure this value is between 0 and 4.",
     ),
     "a multiplier": ({"events": [{"math_multiplier": 2}]}, "events__0__math_multiplier",
-                     "Series with math_multiplier are not supported. Leave it out."),
+                     "math_multiplier is only for the math of a property. Leave it out."),
+    "a multiplier of nothing": (
+        {"events": [{"math": "sum", "math_property": "a", "math_multiplier": "0"}]},
+        "events__0__math_multiplier",
+        "Ensure this value is not 0.",
+    ),
+    "a multiplier in words": (
+        {"events": [{"math": "sum", "math_property": "a", "math_multiplier": "two"}]},
+        "events__0__math_multiplier",
+        "A valid number is required.",
+    ),
+    "an endless multiplier": (
+        {"events": [{"math": "sum", "math_property": "a", "math_multiplier": float("inf")}]},
+        "events__0__math_multiplier",
+        "Ensure this value is between -1000000000000 and 1000000000000.",
+    ),
+    "sums of persons' own property": (
+        {"events": [{"math": "avg_sum_per_actor", "math_property": "a",
+                     "math_property_type": "person_properties"}]},
+        "events__0__math_property",
+        "Sums per person are of a property of events.",
+    ),
+    "sums per person of nothing": ({"events": [{"math": "avg_sum_per_actor"}]},
+                                   "events__0__math_property", "This field is required."),
     "too many": (
         {"events": [{}] * (SERIES_MAX + 1)},
         "events",
@@ -232,8 +255,8 @@ def test_an_empty_group_next_to_another_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("word", "advice"),
     [
-        ("p25", "Percentiles are: median, p75, p90, p95, p99."),
-        ("p100", "Percentiles are: median, p75, p90, p95, p99."),
+        ("p50", "Percentiles are: median, p25, p75, p90, p95, p99."),
+        ("p100", "Percentiles are: median, p25, p75, p90, p95, p99."),
         ("mean", 'Did you mean "avg"?'),
         ("unique_users", 'Did you mean "dau"?'),
         ("totl", 'Did you mean "total"?'),

@@ -3,13 +3,15 @@ import { nameOptions, useGroupTypes } from "@/filters";
 import {
   aggregateOf,
   COUNTS,
-  isOfProperty,
+  isSumPerPerson,
   MATHS,
   type MathName,
+  needsProperty,
   OF_PROPERTY,
   PER_PERSON,
   SESSION_DURATION,
   SQL_MATH,
+  SUMS_PER_PERSON,
 } from "@/insights/question/maths";
 import type { Series } from "@/insights/question/model";
 import { Combobox } from "@/ui/combobox";
@@ -25,10 +27,12 @@ interface Props {
   maths?: readonly MathName[];
   onChange: (series: Series) => void;
   errorAt: (attr: string) => string | undefined;
+  /** Whether there is a field for what values are multiplied by. */
+  isMultiplied?: boolean;
 }
 
 /** What a series counts: events, persons, or the values of a property. */
-export function MathField({ series, maths, onChange, errorAt }: Props) {
+export function MathField({ series, maths, onChange, errorAt, isMultiplied }: Props) {
   const types = useGroupTypes();
   const { math, groupTypeIndex = 0 } = series;
   const error = errorAt("math") ?? errorAt("math_group_type_index");
@@ -41,13 +45,16 @@ export function MathField({ series, maths, onChange, errorAt }: Props) {
         options={optionsOf(maths ?? MATHS, types, groupTypeIndex)}
         onChange={(value) => onChange(withMath(series, value))}
       />
-      {isOfProperty(math) && (
+      {needsProperty(math) && (
         <PropertyField
           series={series}
           onChange={onChange}
           errorAt={errorAt}
-          ofEventsOnly={maths !== undefined}
+          ofEventsOnly={maths !== undefined || isSumPerPerson(math)}
         />
+      )}
+      {needsProperty(math) && (isMultiplied || series.multiplier !== undefined) && (
+        <MultiplierField series={series} onChange={onChange} errorAt={errorAt} />
       )}
       {math === SQL_MATH && (
         <ExpressionField
@@ -61,6 +68,24 @@ export function MathField({ series, maths, onChange, errorAt }: Props) {
       )}
       {error && <p className="text-bad text-sm">{error}</p>}
     </>
+  );
+}
+
+function MultiplierField({ series, onChange, errorAt }: Props) {
+  const { multiplier, ...others } = series;
+  const change = (text: string) => {
+    const number = Number(text);
+    onChange(Number.isFinite(number) && number !== 0 ? { ...others, multiplier: number } : others);
+  };
+  return (
+    <ExpressionField
+      label={words.multiplier}
+      placeholder={words.aMultiplier}
+      value={multiplier === undefined ? "" : String(multiplier)}
+      onChange={change}
+      error={errorAt("math_multiplier")}
+      autoFocus={multiplier === undefined}
+    />
   );
 }
 
@@ -145,8 +170,18 @@ function optionsOf(
       value: math,
       label: questionWords.perPerson(aggregateOf(math)),
     })),
+    ...SUMS_PER_PERSON.filter(isOffered).map((math) => ({
+      value: math,
+      label: questionWords.sumPerPerson(aggregateOf(math)),
+    })),
     ...(isOffered(SQL_MATH) ? [{ value: SQL_MATH, label: questionWords.sql }] : []),
   ];
+}
+
+/** Sums per person are of properties of events. */
+function ofEvents({ isOfPerson: _, ...series }: Series): Series {
+  const { mathProperty, ...others } = series;
+  return mathProperty === SESSION_DURATION ? others : series;
 }
 
 function withMath(series: Series, value: string): Series {
@@ -154,5 +189,5 @@ function withMath(series: Series, value: string): Series {
   if (value.startsWith("unique_group:"))
     return { ...others, math: "unique_group", groupTypeIndex: Number(value.split(":")[1]) };
   const math = MATHS.find((one): one is MathName => one === value) ?? "total";
-  return { ...others, math };
+  return isSumPerPerson(math) ? ofEvents({ ...others, math }) : { ...others, math };
 }

@@ -1,7 +1,7 @@
-import { Copy, EllipsisVertical, Filter, Pencil, Trash2 } from "lucide-react";
+import { Asterisk, Copy, EllipsisVertical, Filter, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { type FilterKind, PropertyFilterList } from "@/filters";
-import type { MathName } from "@/insights/question/maths";
+import { type MathName, needsProperty } from "@/insights/question/maths";
 import type { Series } from "@/insights/question/model";
 import { nameOfSeries } from "@/insights/question/seriesName";
 import { IconButton } from "@/ui/Button";
@@ -38,6 +38,7 @@ export function SeriesRow(props: Props) {
   const { series, mark, onChange, errorAt } = props;
   const [isNaming, setNaming] = useState(false);
   const [isFiltered, setFiltered] = useState(series.filters.length > 0);
+  const [isMultiplied, setMultiplied] = useState(false);
   const label = `${mark} ${nameOfSeries(series)}`;
   return (
     <li className="flex min-w-0 gap-2">
@@ -66,6 +67,11 @@ export function SeriesRow(props: Props) {
             <MenuItem icon={Pencil} onSelect={() => setNaming(true)}>
               {words.rename}
             </MenuItem>
+            {props.hasMath && props.maths === undefined && needsProperty(series.math) && (
+              <MenuItem icon={Asterisk} onSelect={() => setMultiplied(true)}>
+                {words.multiply}
+              </MenuItem>
+            )}
             <MenuItem icon={Copy} onSelect={props.onDuplicate} disabled={!props.canAdd}>
               {words.duplicate}
             </MenuItem>
@@ -83,6 +89,7 @@ export function SeriesRow(props: Props) {
               series={series}
               onChange={onChange}
               errorAt={errorAt}
+              isMultiplied={isMultiplied}
               {...(props.maths !== undefined && { maths: props.maths })}
             />
           </div>

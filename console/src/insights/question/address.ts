@@ -37,7 +37,7 @@ const NAMES = [
   ...["kind", "series", "properties", "tests", "breakdowns", "limit", "hide_other", "from", "to"],
   ...["interval", "compare", "group_type", ...KIND_NAMES],
 ];
-export const INTERVALS = ["minute", "hour", "day", "week", "month"] as const;
+export const INTERVALS = ["minute", "hour", "day", "week", "month", "quarter", "year"] as const;
 const LIMIT_MAX = 500;
 const GROUP_TYPES = 5;
 const DISTANCE = /^-[1-9]\d{0,3}[hdwmqy]$/;

@@ -45,6 +45,8 @@ export interface Series {
   /** The property that is aggregated. */
   mathProperty?: string;
   isOfPerson?: true;
+  /** What each value of the property is multiplied by. */
+  multiplier?: number;
   /** The aggregate in SQL that is counted. */
   sql?: string;
   /** The type of groups that are counted. */

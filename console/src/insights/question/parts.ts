@@ -2,7 +2,7 @@ import { type PropertyFilter, readFilter } from "@/filters";
 import type { Given } from "@/lib/searchParams";
 import { present } from "@/lib/searchParams";
 import { words } from "@/words/insightsQuestion";
-import { isOfProperty, MATHS, SQL_MATH } from "./maths";
+import { isOfProperty, MATHS, needsProperty, SQL_MATH } from "./maths";
 import { BREAKDOWN_TYPES, type Breakdown, type Series, type SeriesAction } from "./model";
 import { isObject, joined, type Reading } from "./reading";
 
@@ -13,7 +13,7 @@ const BINS_MAX = 100;
 const SERIES_NAMES = [
   ...["kind", "event", "id", "name", "custom_name", "math", "math_property", "type", "order"],
   ...["math_property_type", "math_group_type_index", "properties", "fixedProperties", "version"],
-  "math_hogql",
+  ...["math_hogql", "math_multiplier"],
 ];
 
 export function readSeries(reading: Reading, place: string, given: unknown): Series | null {
@@ -42,6 +42,7 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
     math: reading.choice(at("math"), given.math, MATHS) ?? "total",
     mathProperty: reading.text(at("math_property"), given.math_property),
     isOfPerson: ofPerson === "person_properties" ? true : undefined,
+    multiplier: readMultiplier(reading, at("math_multiplier"), given.math_multiplier),
     sql: reading.text(at("math_hogql"), given.math_hogql),
     groupTypeIndex: reading.whole(
       at("math_group_type_index"),
@@ -51,6 +52,13 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
     ),
     filters,
   });
+}
+
+function readMultiplier(reading: Reading, place: string, given: unknown): number | undefined {
+  if (given === undefined || given === null || given === "") return undefined;
+  const number = Number(given);
+  if (Number.isFinite(number) && number !== 0) return number;
+  return reading.refuse(place, given, words.aNumber);
 }
 
 function readAction(
@@ -71,7 +79,8 @@ export const writeSeries = (series: Series): Given =>
     ...writeEntity(series),
     custom_name: series.name,
     math: series.math === "total" ? undefined : series.math,
-    math_property: isOfProperty(series.math) ? series.mathProperty : undefined,
+    math_property: needsProperty(series.math) ? series.mathProperty : undefined,
+    math_multiplier: needsProperty(series.math) ? series.multiplier : undefined,
     math_property_type:
       isOfProperty(series.math) && series.isOfPerson ? "person_properties" : undefined,
     math_hogql: series.math === SQL_MATH ? (series.sql ?? "") : undefined,

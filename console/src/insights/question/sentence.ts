@@ -2,7 +2,7 @@ import { type FilterNames, filterParts, type SentencePart } from "@/filters";
 import { plainName } from "@/ui/properties";
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsQuestion";
-import { aggregateOf, isOfProperty, isPerPerson, SQL_MATH } from "./maths";
+import { aggregateOf, isPerPerson, isSumPerPerson, needsProperty, SQL_MATH } from "./maths";
 import { type Breakdown, type Question, type Series, USUAL_LIMIT } from "./model";
 
 /** Names for what a question refers to by number. */
@@ -35,11 +35,12 @@ export function measureParts(series: Series, names: Names): Parts {
 function countParts(series: Series, names: Names): Parts {
   const { math } = series;
   const event = eventParts(series);
-  if (isOfProperty(math)) {
-    const property = series.mathProperty === undefined ? "…" : plainName(series.mathProperty);
-    const owner = series.isOfPerson ? words.ofThePerson : "";
+  if (needsProperty(math)) {
+    const aggregate = aggregateOf(math);
+    const isOfSums = isSumPerPerson(math);
     return [
-      ...[text(words.aggregateOf(math)), code(property), ...optional(owner)],
+      text(isOfSums ? words.aggregateOfSums(aggregate) : words.aggregateOf(aggregate)),
+      ...propertyParts(series),
       ...[text(words.over), ...event],
     ];
   }
@@ -56,6 +57,15 @@ function countParts(series: Series, names: Names): Parts {
     text(math === "unique_group" ? words.inGroups(group) : opening),
     ...event,
     ...optional(ending),
+  ];
+}
+
+/** "`price` times `0.01`" */
+function propertyParts({ math, mathProperty, isOfPerson, multiplier }: Series): Parts {
+  return [
+    code(mathProperty === undefined ? "…" : plainName(mathProperty)),
+    ...optional(isOfPerson && !isSumPerPerson(math) ? words.ofThePerson : ""),
+    ...(multiplier === undefined ? [] : [text(words.times), code(String(multiplier))]),
   ];
 }
 

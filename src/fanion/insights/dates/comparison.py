@@ -9,7 +9,15 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta
 
 from fanion.insights.dates.bounds import DAYS_OF, MONTHS_OF, Bound
-from fanion.insights.dates.intervals import FINE, HOUR, STEPS, DateRange, Interval, Intervals
+from fanion.insights.dates.intervals import (
+    FINE,
+    HOUR,
+    MONTHS_IN,
+    STEPS,
+    DateRange,
+    Interval,
+    Intervals,
+)
 
 
 def intervals_back(
@@ -40,11 +48,11 @@ def previous_range(span: DateRange, number: int, interval: Interval, zone: ZoneI
     if interval in FINE:
         step = STEPS[interval]
         return DateRange(span.start - number * step, span.end - number * step)
-    back = {
-        "day": relativedelta(days=number),
-        "week": relativedelta(weeks=number),
-        "month": relativedelta(months=number),
-    }[interval]
+    back = relativedelta(
+        days=number if interval == "day" else 0,
+        weeks=number if interval == "week" else 0,
+        months=number * MONTHS_IN.get(interval, 0),
+    )
     return DateRange(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
 
 

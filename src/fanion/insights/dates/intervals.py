@@ -1,7 +1,7 @@
-"""The intervals of a time range: minutes, hours, days, weeks or months.
+"""The intervals of a time range, from minutes to years.
 
-Days, weeks and months begin at midnight in the project's time zone, whatever their length. An hour
-that repeats when clocks go back appears twice; a day that a zone skipped does not appear.
+Days and longer intervals begin at midnight in the project's time zone, whatever their length. An
+hour that repeats when clocks go back appears twice; a day that a zone skipped does not appear.
 
 Source: cohorts.md, section 23; insights.md, sections 2c and 2d.
 """
@@ -16,7 +16,7 @@ from dateutil.relativedelta import relativedelta
 
 from fanion.errors import Invalid
 
-Interval = Literal["minute", "hour", "day", "week", "month"]
+Interval = Literal["minute", "hour", "day", "week", "month", "quarter", "year"]
 INTERVALS: tuple[Interval, ...] = get_args(Interval)
 
 # Intervals shorter than a day. Their ranges are rounded to them, not to days.
@@ -26,6 +26,8 @@ INTERVALS_MAX = 10_000
 
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 HOUR = timedelta(hours=1)
+# The number of months in each interval of months.
+MONTHS_IN: Final[Mapping[Interval, int]] = {"month": 1, "quarter": 3, "year": 12}
 STEPS: Mapping[Interval, timedelta] = {"minute": timedelta(minutes=1), "hour": HOUR}
 
 
@@ -62,8 +64,8 @@ class Intervals:
 def widen_to_interval(
     span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0
 ) -> DateRange:
-    """Extend a range back to the start of its first day, week or month, which is then complete."""
-    if interval not in ("day", "week", "month"):
+    """Extend a range back to the start of its first interval of a day or longer."""
+    if interval in FINE:
         return span
     return DateRange(next(_starts(span, interval, zone, week_start_day)), span.end)
 
@@ -128,12 +130,18 @@ def _starts(
 def _first_day(day: date, interval: Interval, week_start_day: int) -> date:
     if interval == "week":
         return start_of_week(day, week_start_day)
-    return day.replace(day=1) if interval == "month" else day
+    months = MONTHS_IN.get(interval)
+    return day if months is None else first_of_months(day, months)
+
+
+def first_of_months(day: date, months: int) -> date:
+    """Return the first day of the month, quarter or year that has so many months."""
+    return day.replace(day=1, month=day.month - (day.month - 1) % months)
 
 
 def _next_day(day: date, interval: Interval) -> date:
-    if interval == "month":
-        return day + relativedelta(months=1)
+    if interval in MONTHS_IN:
+        return day + relativedelta(months=MONTHS_IN[interval])
     return day + timedelta(days=7 if interval == "week" else 1)
 
 

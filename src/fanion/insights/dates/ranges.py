@@ -25,6 +25,7 @@ from fanion.insights.dates.intervals import (
     DateRange,
     Interval,
     day_after,
+    first_of_months,
     midnight,
     round_down,
     start_of_hour,
@@ -168,9 +169,9 @@ def _snapped(day: date, bound: Bound, clock: RangeClock) -> date:
     start = {
         "d": day,
         "w": start_of_week(day, clock.week_start_day),
-        "m": day.replace(day=1),
-        "q": day.replace(day=1, month=day.month - (day.month - 1) % 3),
-        "y": day.replace(day=1, month=1),
+        "m": first_of_months(day, 1),
+        "q": first_of_months(day, 3),
+        "y": first_of_months(day, 12),
     }[bound.unit]
     if bound.position == "Start":
         return start

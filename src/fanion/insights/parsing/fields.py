@@ -3,6 +3,7 @@
 Source: insights.md, "Strictness" and sections 1c and 15.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ TIMES_STAND = "times_stand"
 _TRUE = frozenset({"true", "True", "1", 1})
 _FALSE = frozenset({"", "false", "False", "0", 0})
 _DIGITS_MAX = 18
+_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?", re.ASCII)
 # Values that ask for nothing, whatever the option.
 _NOTHING: tuple[object, ...] = (None, "", False, [], {}, "false", "False")
 
@@ -102,6 +104,23 @@ class Fields:
         if not least <= value <= most:
             raise self.error(name, f"Ensure this value is between {least} and {most}.")
         return value
+
+    def number(self, name: str, most: float) -> float | None:
+        """Return a number, also from text; None when it is not given.
+
+        Args:
+            most: The largest distance from 0.
+        """
+        value = self.raw(name)
+        if value is None or value == "":
+            return None
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(name, "A valid number is required.")
+        if not -most <= value <= most:
+            raise self.error(name, f"Ensure this value is between {-most} and {most}.")
+        return float(value)
 
     def choice(self, name: str, words: Collection[_Word], default: _Word) -> _Word:
         value = self.raw(name)

@@ -65,6 +65,23 @@ def whole(least: int, most: int, name: str = "", *, or_default: bool = False) ->
     return Option(read_whole, schema, name)
 
 
+def number(most: float, name: str = "") -> Option:
+    """Return the option of a number of any sign but 0.
+
+    Args:
+        most: The largest distance from 0.
+    """
+
+    def read_number(fields: Fields, name: str, _: Before) -> float | None:
+        value = fields.number(name, most)
+        if value == 0:
+            raise fields.error(name, "Ensure this value is not 0.")
+        return value
+
+    schema = {"type": ["number", "null"], "minimum": -most, "maximum": most, "not": {"const": 0}}
+    return Option(read_number, schema, name)
+
+
 def switch(name: str = "") -> Option:
     schema = {"type": ["boolean", "null"]}
     return Option(lambda fields, name, _: fields.boolean(name), schema, name)

@@ -10,18 +10,19 @@ from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
 from fanion.errors import Invalid
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
-from fanion.insights.dates.intervals import Interval
+from fanion.insights.dates.intervals import MONTHS_IN, Interval
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import OFF, StrictOptions, text, whole, word
+from fanion.insights.parsing.options import OFF, StrictOptions, number, text, whole, word
 from fanion.insights.query import MATHS, NAMES_OF_ENTITY
 from fanion.rest.options import Before
 from fanion.rest.unknown_fields import no_choice
 
-Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"]
+Aggregate = Literal["avg", "sum", "min", "max", "median", "p25", "p75", "p90", "p95", "p99"]
 AGGREGATES: Final[tuple[Aggregate, ...]] = get_args(Aggregate)
-PER_ACTOR: Final = tuple(
-    f"{aggregate}_count_per_actor" for aggregate in AGGREGATES if aggregate != "sum"
-)
+_OF_ACTORS: Final = tuple(aggregate for aggregate in AGGREGATES if aggregate != "sum")
+PER_ACTOR: Final = tuple(f"{aggregate}_count_per_actor" for aggregate in _OF_ACTORS)
+# Fanion's own: over the sum of a property of each person.
+SUM_PER_ACTOR: Final = tuple(f"{aggregate}_sum_per_actor" for aggregate in _OF_ACTORS)
 FIRST_TIME: Final = ("first_time_for_user", "first_matching_event_for_user")
 # A running sum counts each of these only in its first interval.
 COUNTED_ONCE: Final = ("dau", "unique_session", "unique_group")
@@ -29,8 +30,8 @@ COUNTED_ONCE: Final = ("dau", "unique_session", "unique_group")
 WINDOWS: Final[Mapping[str, int]] = {"weekly_active": 7, "monthly_active": 30}
 # Intervals by which such a window counts the distinct persons of the interval.
 _LONG: Final[Mapping[str, tuple[Interval, ...]]] = {
-    "weekly_active": ("week", "month"),
-    "monthly_active": ("month",),
+    "weekly_active": ("week", *MONTHS_IN),
+    "monthly_active": tuple(MONTHS_IN),
 }
 _PERCENTILE: Final = re.compile(r"p[0-9]{1,3}|percentile", re.ASCII)
 # Common words that are spelt too differently to be suggested as similar ones.
@@ -41,6 +42,8 @@ _ALSO_CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("wau", "weekly"), "weekly_active"),
     **dict.fromkeys(("mau", "monthly"), "monthly_active"),
 }
+# Far beyond units of money and of time, and far from what overflows.
+MULTIPLIER_MAX: Final = 10**12
 SESSION_DURATION: Final = "$session_duration"
 # An aggregate in SQL, which only trends have.
 SQL: Final = "hogql"
@@ -92,6 +95,7 @@ class Math(StrictOptions):
     Attributes:
         word: One of WORDS.
         name: The property that is aggregated; SESSION_DURATION for the seconds of sessions.
+        multiplier: Each value of the property is multiplied by it.
         of_person: Whether the property is the person's.
         group_type_index: The type of the groups of `unique_group`.
         hogql: The aggregate of the word `hogql`, neither parsed nor checked.
@@ -119,7 +123,11 @@ class Math(StrictOptions):
         text(name="math_hogql"),
         "An aggregate in SQL, such as `sum(toFloat(properties.price)) / count()`.",
     ] = None
-    math_multiplier: ClassVar[Annotated[None, OFF]]
+    multiplier: Annotated[
+        float | None,
+        number(MULTIPLIER_MAX, "math_multiplier"),
+        "Each value of the property is multiplied by it.",
+    ] = None
     math_property_revenue_currency: ClassVar[Annotated[None, OFF]]
 
     def completed(self, fields: Fields) -> Self:
@@ -129,27 +137,38 @@ class Math(StrictOptions):
             return replace(self, name=None, of_person=False, group_type_index=None)
         if self.hogql is not None:
             raise fields.error("math_hogql", "math_hogql is only for the math hogql. Leave it out.")
-        if self.word in AGGREGATES:
-            if self.name is None:
-                raise fields.required("math_property")
-            return replace(self, group_type_index=None)
+        if self.word in (*AGGREGATES, *SUM_PER_ACTOR):
+            return self._of_property(fields)
+        if self.multiplier is not None:
+            detail = "math_multiplier is only for the math of a property. Leave it out."
+            raise fields.error("math_multiplier", detail)
         if self.word != "unique_group":
             return replace(self, name=None, of_person=False, group_type_index=None)
         if self.group_type_index is None:
             raise fields.required("math_group_type_index")
         return replace(self, name=None, of_person=False)
 
+    def _of_property(self, fields: Fields) -> Self:
+        if self.name is None:
+            raise fields.required("math_property")
+        if self.is_sum_per_actor and (self.of_person or self.of_sessions):
+            detail = "Sums per person are of a property of events."
+            raise fields.error("math_property", detail)
+        return replace(self, group_type_index=None)
+
     @property
     def aggregate(self) -> Aggregate | None:
-        """Return how a property, sessions' durations or counts per person are aggregated."""
-        for aggregate in AGGREGATES:
-            if self.word in (aggregate, f"{aggregate}_count_per_actor"):
-                return aggregate
-        return None
+        """Return how properties, durations, or counts or sums per person are aggregated."""
+        word = self.word.removesuffix("_count_per_actor").removesuffix("_sum_per_actor")
+        return next((aggregate for aggregate in AGGREGATES if word == aggregate), None)
 
     @property
     def is_per_actor(self) -> bool:
         return self.word in PER_ACTOR
+
+    @property
+    def is_sum_per_actor(self) -> bool:
+        return self.word in SUM_PER_ACTOR
 
     @property
     def is_summed(self) -> bool:

@@ -28,6 +28,7 @@ _AGGREGATES: Final[Mapping[Aggregate, str]] = {
     "min": "min",
     "max": "max",
     "median": "quantileExactInclusive(0.5)",
+    "p25": "quantileExactInclusive(0.25)",
     "p75": "quantileExactInclusive(0.75)",
     "p90": "quantileExactInclusive(0.9)",
     "p95": "quantileExactInclusive(0.95)",
@@ -63,6 +64,12 @@ COUNTED = """
   SELECT bucket, value, {total} AS total
     FROM ({valued})
 GROUP BY bucket, value
+"""
+
+SUM_OF_ACTORS = """
+  SELECT bucket, value, counted, sum(each.{number}) AS number
+    FROM ({rows}) AS each
+GROUP BY bucket, value, counted
 """
 
 FIRST_BUCKET = """
@@ -167,6 +174,8 @@ class _TrendSql(SeriesRows):
             return self._first_time
         if math.is_per_actor:
             return self._per_actor
+        if math.is_sum_per_actor:
+            return self._sum_per_actor
         if math.of_sessions:
             return self._of_sessions
         if math.aggregate is not None:
@@ -252,7 +261,7 @@ class _TrendSql(SeriesRows):
         """Return the aggregate over events, even if the property is the person's."""
         rows = self.measured(actor=False)
         return COUNTED.format(
-            total=f"{self._aggregate}(number)", valued=valued(rows, ["bucket", "number"])
+            total=f"{self._aggregate}({self._number})", valued=valued(rows, ["bucket", "number"])
         )
 
     def _of_sql(self, valued: _Value) -> str:
@@ -277,7 +286,14 @@ class _TrendSql(SeriesRows):
         sessions = self.sessions(actor=False)
         once = "SELECT DISTINCT bucket, value, session, number FROM ({})"
         rows = valued(sessions, ["bucket", "session", "number"])
-        return COUNTED.format(total=f"{self._aggregate}(number)", valued=once.format(rows))
+        return COUNTED.format(total=f"{self._aggregate}({self._number})", valued=once.format(rows))
+
+    @property
+    def _number(self) -> str:
+        multiplier = self.math.multiplier
+        if multiplier is None:
+            return "number"
+        return f"number * {self.compiler.bindings.add(multiplier, 'Float64')}"
 
     def _per_actor(self, valued: _Value) -> str:
         actors = self.events_of_actors()
@@ -287,6 +303,11 @@ class _TrendSql(SeriesRows):
         )
         rows = valued(actors, ["bucket", "n", f"{self.counted} AS counted"])
         return COUNTED.format(total=f"{self._aggregate}(number)", valued=each.format(rows))
+
+    def _sum_per_actor(self, valued: _Value) -> str:
+        rows = valued(self.measured(actor=True), ["bucket", "number", f"{self.counted} AS counted"])
+        each = SUM_OF_ACTORS.format(number=self._number, rows=rows)
+        return COUNTED.format(total=f"{self._aggregate}(number)", valued=each)
 
     def _first_time(self, valued: _Value) -> str:
         return COUNTED.format(total="count()", valued=valued(self.first_events(), ["bucket"]))

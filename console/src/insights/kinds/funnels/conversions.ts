@@ -24,6 +24,8 @@ const SECONDS: Record<Interval, number> = {
   day: 86_400,
   week: 604_800,
   month: 2_678_400,
+  quarter: 7_948_800,
+  year: 31_622_400,
 };
 
 /** Return a result's lines, its intervals, and whether the last interval is still in progress. */

@@ -16,9 +16,9 @@ import { optionsOf, PLACE, readQueryOptions, writeOptions } from "./options";
 export const PERIODS = ["hour", "day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
 
-/** The interval of retention, which has no minutes. */
+/** The interval of retention, which has neither minutes nor quarters and years. */
 export const periodOf = ({ interval }: { interval: Interval }): Period =>
-  interval === "minute" ? "hour" : interval;
+  PERIODS.find((one) => one === interval) ?? (interval === "minute" ? "hour" : "month");
 
 /** The starting and the returning event, which are the same unless two are given. */
 export function entitiesOf({ series }: Pick<Question, "series">): {

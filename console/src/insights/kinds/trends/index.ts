@@ -1,5 +1,5 @@
 import { INTERVALS } from "@/insights/question/address";
-import { isOfProperty } from "@/insights/question/maths";
+import { needsProperty } from "@/insights/question/maths";
 import { BREAKDOWNS_MAX, letterOf, type Question } from "@/insights/question/model";
 import { namesOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsTrends";
@@ -53,7 +53,7 @@ function missing(question: Question): string | null {
   const { series } = question;
   if (series.length === 0) return words.noSeries;
   const without = series.findIndex(
-    ({ math, mathProperty }) => isOfProperty(math) && mathProperty === undefined,
+    ({ math, mathProperty }) => needsProperty(math) && mathProperty === undefined,
   );
   if (without >= 0) return words.noProperty(letterOf(without));
   const isBlank = optionsOf(question).formulas.some(({ text }) => text.trim() === "");
