@@ -58,6 +58,18 @@ async def kill_every_broker(installation: Installation, _: random.Random) -> Non
     await asyncio.gather(*(_restart(broker) for broker in installation.brokers.brokers))
 
 
+async def fill_a_disk(installation: Installation, chance: random.Random) -> None:
+    """Let a broker's disk be full, at which it stops; it starts again when there is room."""
+    broker = chance.choice(installation.brokers.brokers)
+    broker.fill_disk()
+
+    async def has_stopped() -> bool:
+        return broker.process is not None and broker.process.poll() is not None
+
+    await until_soon(has_stopped, "a broker without room on its disk goes on")
+    await _restart(broker)
+
+
 async def _restart(broker: Broker) -> None:
     await asyncio.to_thread(broker.kill)
     broker.start()
@@ -98,6 +110,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
         kill_broker,
         pause_broker,
         kill_every_broker,
+        fill_a_disk,
         kill_ingester,
         pause_ingester,
         terminate_ingester,
