@@ -194,10 +194,14 @@ def test_a_query_is_saved_drawn_and_shown_on_a_dashboard_and_behind_its_link(
     tile = page.get_by_role("article", name="Orders by plan")
     expect(tile.get_by_role("figure", name="all_orders")).to_contain_text("3")
     console.expect_accessible()
+    by_zero = {"kind": "HogQLQuery", "query": "select intDiv(1, count() - count()) from events"}
+    orders.post("insights", name="By zero", query=by_zero, dashboards=[board["id"]])
     token = orders.post(f"/dashboards/{board['id']}/share/")["token"]
     stranger = visit(None)
     stranger.open(f"/shared/{token}")
     expect(stranger.page.get_by_role("figure", name="all_orders")).to_contain_text("3")
+    failed = stranger.page.get_by_role("article", name="By zero")
+    expect(failed).to_contain_text("This number cannot be calculated.")
 
 
 def test_what_was_run_and_typed_is_kept_in_the_browser(console: Console, orders: Project) -> None:

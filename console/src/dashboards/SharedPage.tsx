@@ -41,7 +41,7 @@ export default function SharedPage() {
     refetchInterval: ({ state }) => {
       if (state.error !== null) return false;
       const isAwaited = state.data?.tiles.some(
-        (tile) => tile.text === null && tile.last_refresh === null,
+        (tile) => tile.text === null && tile.last_refresh === null && !tile.is_refused,
       );
       return isAwaited ? SOON_MS : LATER_MS;
     },
@@ -136,7 +136,9 @@ function Tile({ tile, zone, height }: TileProps) {
       </header>
       <div className="min-h-0 grow overflow-auto px-4">
         {stored.data !== undefined && question === null && <p>{words.cannotShow}</p>}
-        {question !== null && at === null && <p className="text-ink-2">{words.awaited}</p>}
+        {question !== null && at === null && (
+          <p className="text-ink-2">{tile.is_refused ? words.refused : words.awaited}</p>
+        )}
         {asked !== null && <SharedResult {...asked} height={height} />}
       </div>
       <footer className="flex items-center gap-2 px-4 pt-1 pb-2 text-ink-3 text-sm">

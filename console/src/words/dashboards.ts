@@ -137,5 +137,6 @@ export const words = {
   sharedGoneHint: "It was withdrawn or replaced, or its dashboard was deleted.",
   sharedBy: "Shared from Fanion, read only",
   awaited: "This number is being calculated.",
+  refused: "This number cannot be calculated.",
   command: { group: "Dashboards" },
 } as const;

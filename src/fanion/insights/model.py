@@ -50,11 +50,13 @@ class CachedResult:
 
     Attributes:
         result: None until it was calculated. An object with `results` has more beside them.
+        is_refused: Whether the question cannot be calculated; an older result may be there.
     """
 
     result: Any
     calculated_at: datetime | None
     is_cached: bool
+    is_refused: bool = False
 
     @property
     def results(self) -> Any:

@@ -153,6 +153,31 @@ async def test_a_link_does_not_calculate_at_the_will_of_whoever_opens_it(tenant:
     assert {answer.status_code for answer in others} == {405}
 
 
+async def test_a_link_says_which_tiles_cannot_be_calculated(tenant: Tenant) -> None:
+    dashboard = await dashboard_with_tile(tenant)
+    by_zero = {"kind": "HogQLQuery", "query": "select intDiv(1, count() - count()) from events"}
+    insight = {"name": "Zero", "query": by_zero, "dashboards": [dashboard["id"]]}
+    assert (await tenant.api.post("/insights/", json=insight)).status_code == 201
+    path = f"/api/shared_dashboards/{await share(tenant, dashboard)}/"
+    results = tenant.server.running.questions.questions.results
+
+    async def shown() -> list[bool]:
+        tiles = (await tenant.public.get(path)).json()["tiles"]
+        assert tiles[1]["last_refresh"] is None
+        return [tile["is_refused"] for tile in tiles]
+
+    before = await shown()
+    await results.background_done()
+    after = await shown()
+    assert results.waiting == 0  # it is not tried again, however often the link is opened
+    tenant.server.clock.move(days=1)
+    next_day = await shown()
+    await results.background_done()
+
+    assert (before, after) == ([False, False], [False, True])
+    assert (next_day, await shown()) == ([False, False], [False, True])
+
+
 async def test_the_activity_says_who_shared_a_dashboard_and_who_withdrew_it(
     tenant: Tenant,
 ) -> None:

@@ -250,6 +250,10 @@ class SharedTileBody(Struct, kw_only=True):
     result: Result
     beside: Beside
     last_refresh: datetime | None
+    is_refused: Annotated[
+        bool,
+        Meta(description="Whether the insight cannot be calculated, such as SQL that is too slow."),
+    ]
 
 
 class SharedDashboardBody(Struct, kw_only=True):

@@ -53,7 +53,7 @@ class SharedDashboards:
         """Return a link's dashboard with its cached results.
 
         Missing and old results are calculated in the background: one calculation at a time, and
-        once per freshness period, however often the link is opened.
+        once per freshness period, however often the link is opened, also where it fails.
 
         Raises:
             NotFound: The link was withdrawn or never existed.
@@ -94,6 +94,7 @@ def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) ->
         result=_without_hidden(result.results),
         beside=_without_hidden(without_cost(result.beside)),
         last_refresh=result.calculated_at,
+        is_refused=insight is not None and result.is_refused,
     )
 
 

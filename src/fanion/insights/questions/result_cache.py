@@ -27,6 +27,7 @@ from fanion.projects.model import Project
 
 BEHIND_MAX = 50  # calculations in the background at once
 RESULTS_MAX = 1_000  # in one project; some kilobytes each
+REFUSED_MAX = 1_000  # questions that could not be calculated, as one server remembers them
 
 _result = insight_results.c
 
@@ -146,6 +147,7 @@ class ResultCache:
         self._store = store
         self._running: dict[_Key, _Run] = {}
         self._behind: set[asyncio.Task[None]] = set()
+        self._refused: dict[_Key, datetime] = {}
 
     @property
     def waiting(self) -> int:
@@ -180,7 +182,7 @@ class ResultCache:
     ) -> CachedResult:
         """Return the cached result if it is fresh, else a new one."""
         [known] = await self.cached(project, [query], now)
-        if _is_fresh(project, query, known, now):
+        if _is_fresh(project, query, known.calculated_at, now):
             return known
         return await self.calculate(project, query, now)
 
@@ -194,31 +196,57 @@ class ResultCache:
     ) -> Sequence[CachedResult]:
         """Return what `cached` does, and renew results that are not fresh for the next request.
 
-        They are calculated in the background.
+        They are calculated in the background. One that cannot be calculated is not tried again
+        before a result would be renewed.
 
         Args:
             with_missing: Whether those that were never calculated are calculated, too.
         """
         resolved = [await self._resolved(project, query) for query in queries]
         results = await self.cached(project, resolved, now)
-        for query, known in zip(resolved, results, strict=True):
-            is_stale = with_missing or known.calculated_at is not None
-            if query is not None and is_stale and not _is_fresh(project, query, known, now):
-                self._renew_in_background(project, query, now)
-        return results
+        return [
+            self._renewed(project, query, known, now, with_missing=with_missing)
+            for query, known in zip(resolved, results, strict=True)
+        ]
 
-    def _renew_in_background(self, project: Project, query: InsightQuery, now: datetime) -> None:
+    def _renewed(
+        self,
+        project: Project,
+        query: InsightQuery | None,
+        known: CachedResult,
+        now: datetime,
+        *,
+        with_missing: bool,
+    ) -> CachedResult:
+        if query is None:
+            return replace(known, is_refused=True)
         key = project.id, cache_key(project, query)
+        if _is_fresh(project, query, self._refused.get(key), now):
+            return replace(known, is_refused=True)
+        is_stale = with_missing or known.calculated_at is not None
+        if is_stale and not _is_fresh(project, query, known.calculated_at, now):
+            self._renew_in_background(key, project, query, now)
+        return known
+
+    def _renew_in_background(
+        self, key: _Key, project: Project, query: InsightQuery, now: datetime
+    ) -> None:
         if key in self._running or len(self._behind) >= BEHIND_MAX:
             return
-        work = self._renew(project, query, now)
+        work = self._renew(key, project, query, now)
         task = asyncio.create_task(work, context=shared_context())
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
-    async def _renew(self, project: Project, query: InsightQuery, now: datetime) -> None:
-        with suppress(Invalid, Unavailable, EventStoreUnavailable, RecordsUnavailable):
-            await self.calculate(project, query, now)
+    async def _renew(self, key: _Key, project: Project, query: InsightQuery, now: datetime) -> None:
+        self._refused.pop(key, None)
+        try:
+            with suppress(Unavailable, EventStoreUnavailable, RecordsUnavailable):
+                await self.calculate(project, query, now)
+        except Invalid:
+            self._refused[key] = now
+            while len(self._refused) > REFUSED_MAX:
+                del self._refused[next(iter(self._refused))]
 
     async def background_done(self) -> None:
         """Return once nothing is calculated in the background any more."""
@@ -274,6 +302,5 @@ class ResultCache:
         return CachedResult(answer, now, is_cached=False)
 
 
-def _is_fresh(project: Project, query: InsightQuery, known: CachedResult, now: datetime) -> bool:
-    zone = ZoneInfo(project.timezone)
-    return known.calculated_at is not None and is_fresh(query, known.calculated_at, now, zone)
+def _is_fresh(project: Project, query: InsightQuery, at: datetime | None, now: datetime) -> bool:
+    return at is not None and is_fresh(query, at, now, ZoneInfo(project.timezone))
