@@ -20,6 +20,7 @@ def test_an_annotation_is_added_at_a_chart_by_keys_and_shown_where_it_belongs(
     console: Console, project: Project
 ) -> None:
     project.events("paid", "ann", "bob")
+    project.events("$pageview", "ann", **{"$session_id": "s1", "$pathname": "/"})
     dashboard = project.post("dashboards", name="Shop")
     own = project.post("insights", name="Payments", query=PAID, dashboards=[dashboard["id"]])
     page = console.page
@@ -53,10 +54,21 @@ def test_an_annotation_is_added_at_a_chart_by_keys_and_shown_where_it_belongs(
     expect(chart).to_have_attribute("aria-valuetext", re.compile("paid"))
     expect(notes.get_by_role("listitem")).to_have_count(0)
 
+    project.post("annotations", content="Sale began")
+    console.open(insight(project, kind="lifecycle", series=[{"event": "paid"}]))
+    expect(notes.get_by_role("listitem")).to_have_text(re.compile("Sale began"))
+    chart.focus()
+    console.press("End")
+    expect(chart).to_have_attribute("aria-valuetext", re.compile("Sale began"))
+    console.open(project.at("web"))
+    expect(chart).to_have_attribute("aria-valuetext", re.compile("Sale began"))
+
 
 def test_annotations_are_found_changed_deleted_and_restored(
     console: Console, project: Project
 ) -> None:
+    project.post("dashboards", name="Home")
+    shop = project.post("dashboards", name="Shop")
     yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     project.post("annotations", content=HOSTILE, scope="organization")
     project.post("annotations", content="Deployed", creation_type="GIT", date_marker=yesterday)
@@ -77,8 +89,12 @@ def test_annotations_are_found_changed_deleted_and_restored(
     page.get_by_role("button", name="Deployed", exact=True).click()
     dialog = page.get_by_role("dialog", name="Edit annotation")
     dialog.get_by_label("Annotation", exact=True).fill("Deployed twice")
+    console.choose(dialog.get_by_label("Shown on", exact=True), "One dashboard")
+    console.choose(dialog.get_by_label("Dashboard", exact=True), "Shop")
+    console.expect_accessible()
     dialog.get_by_role("button", name="Save").click()
     console.expect_toast("Annotation saved")
+    expect(rows.nth(1)).to_contain_text("Dashboard: Shop")
     page.get_by_role("button", name="Deployed twice").click()
     dialog.get_by_role("button", name="Delete").click()
     console.expect_toast("Annotation deleted")
@@ -90,7 +106,8 @@ def test_annotations_are_found_changed_deleted_and_restored(
     expect(page.get_by_text("No deleted annotations.")).to_be_visible()
     page.get_by_role("link", name="All annotations").click()
     expect(rows).to_have_count(3)
-    assert {one["content"] for one in project.get("annotations")["results"]} == {
-        HOSTILE,
-        "Deployed twice",
+    kept = project.get("annotations")["results"]
+    assert {(one["content"], one["dashboard_id"]) for one in kept} == {
+        (HOSTILE, None),
+        ("Deployed twice", shop["id"]),
     }

@@ -1,4 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { useProjectId } from "@/app/session";
+import { dashboardsQuery } from "@/lib/dashboardList";
 import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
 import { DateTimeInput } from "@/ui/DateTimeInput";
@@ -16,13 +19,13 @@ import {
 } from "./queries";
 
 type Scope = Annotation["scope"];
-const FIELDS = ["content", "date_marker", "scope"];
+const FIELDS = ["content", "date_marker", "scope", "dashboard_id"];
 
 interface FormProps {
   title: string;
   fields: Fields;
-  /** Where the annotation can be shown. */
-  scopes: readonly Scope[];
+  /** Whether there is an insight on which the annotation can be shown. */
+  hasInsight: boolean;
   zone: string;
   isBusy: boolean;
   error: unknown;
@@ -35,18 +38,21 @@ interface Fields {
   content: string;
   date_marker: string | null;
   scope: Scope;
+  dashboard_id: number | null;
 }
 
 type Saved = Fields & { date_marker: string };
 
 function AnnotationForm(props: FormProps) {
-  const { error, scopes, onDelete } = props;
+  const { error, onDelete } = props;
   const [fields, setFields] = useState(props.fields);
   const [isSent, setSent] = useState(false);
   const change = (changes: Partial<Fields>) => setFields({ ...fields, ...changes });
-  const { content, date_marker, scope } = fields;
+  const { content, date_marker, scope, dashboard_id } = fields;
+  const dashboards = useQuery(dashboardsQuery(useProjectId())).data ?? [];
   const ofField = FIELDS.some((name) => errorOf(error, name) !== undefined);
   const missing = isSent && date_marker === null ? words.momentMissing : undefined;
+  const canBeOnDashboard = dashboards.length > 0 || scope === "dashboard";
   return (
     <FormDialog
       isOpen
@@ -58,7 +64,7 @@ function AnnotationForm(props: FormProps) {
       error={ofField ? undefined : error}
       onSubmit={() => {
         setSent(true);
-        if (date_marker !== null) props.onSave({ content: content.trim(), date_marker, scope });
+        if (date_marker !== null) props.onSave({ ...fields, content: content.trim(), date_marker });
       }}
     >
       <TextField
@@ -79,9 +85,31 @@ function AnnotationForm(props: FormProps) {
       <SelectField
         label={words.scope}
         value={scope}
-        options={scopes.map((value) => ({ value, label: words.scopes[value] }))}
-        onChange={(chosen) => change({ scope: chosen })}
+        options={scopesOf(props.hasInsight, canBeOnDashboard).map((value) => ({
+          value,
+          label: words.scopes[value],
+        }))}
+        onChange={(chosen) =>
+          change({
+            scope: chosen,
+            ...(chosen === "dashboard" && {
+              dashboard_id: dashboard_id ?? dashboards[0]?.id ?? null,
+            }),
+          })
+        }
       />
+      {scope === "dashboard" && (
+        <SelectField
+          label={words.dashboard}
+          value={String(dashboard_id)}
+          options={dashboards.map(({ id, name }) => ({
+            value: String(id),
+            label: name || words.untitled,
+          }))}
+          onChange={(chosen) => change({ dashboard_id: Number(chosen) })}
+          error={errorOf(error, "dashboard_id")}
+        />
+      )}
       {onDelete && (
         <div>
           <Button look="danger" onClick={onDelete}>
@@ -105,12 +133,17 @@ interface NewProps {
 
 export function NewAnnotationDialog({ place, at, zone, onClose }: NewProps) {
   const create = useAnnotationCreation();
-  const { insightId, dashboardId } = place;
+  const { insightId, dashboardId = null } = place;
   return (
     <AnnotationForm
       title={words.addTitle}
-      fields={{ content: "", date_marker: at.toISOString(), scope: "project" }}
-      scopes={scopesOf(place)}
+      fields={{
+        content: "",
+        date_marker: at.toISOString(),
+        scope: "project",
+        dashboard_id: dashboardId,
+      }}
+      hasInsight={insightId !== undefined}
       zone={zone}
       isBusy={create.isPending}
       error={create.error}
@@ -119,7 +152,6 @@ export function NewAnnotationDialog({ place, at, zone, onClose }: NewProps) {
           {
             ...fields,
             ...(fields.scope === "dashboard_item" && { dashboard_item: insightId ?? null }),
-            ...(fields.scope === "dashboard" && { dashboard_id: dashboardId ?? null }),
           },
           {
             onSuccess: () => {
@@ -142,7 +174,7 @@ interface EditProps {
 
 export function EditAnnotationDialog({ annotation, zone, onClose }: EditProps) {
   const change = useAnnotationChange(annotation.id);
-  const { content, date_marker, scope } = annotation;
+  const { content, date_marker, scope, dashboard_id } = annotation;
   const write = (changes: AnnotationChanges, done: () => void) =>
     change.mutate(changes, {
       onSuccess: () => {
@@ -160,8 +192,8 @@ export function EditAnnotationDialog({ annotation, zone, onClose }: EditProps) {
   return (
     <AnnotationForm
       title={words.editTitle}
-      fields={{ content, date_marker, scope }}
-      scopes={scopesOf(ownerOf(annotation))}
+      fields={{ content, date_marker, scope, dashboard_id }}
+      hasInsight={annotation.dashboard_item !== null}
       zone={zone}
       isBusy={change.isPending}
       error={change.error}
@@ -172,14 +204,9 @@ export function EditAnnotationDialog({ annotation, zone, onClose }: EditProps) {
   );
 }
 
-const ownerOf = ({ dashboard_item, dashboard_id }: Annotation): Owner => ({
-  ...(dashboard_item !== null && { insightId: dashboard_item }),
-  ...(dashboard_id !== null && { dashboardId: dashboard_id }),
-});
-
-const scopesOf = ({ insightId, dashboardId }: Owner): Scope[] => [
-  ...(insightId === undefined ? [] : (["dashboard_item"] as const)),
-  ...(dashboardId === undefined ? [] : (["dashboard"] as const)),
+const scopesOf = (hasInsight: boolean, hasDashboards: boolean): Scope[] => [
+  ...(hasInsight ? (["dashboard_item"] as const) : []),
+  ...(hasDashboards ? (["dashboard"] as const) : []),
   "project",
   "organization",
 ];

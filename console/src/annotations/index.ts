@@ -1,3 +1,3 @@
 export { ChartAnnotations } from "./ChartAnnotations";
 export { Annotated, type AnnotatedPlace } from "./place";
-export { useAnnotations } from "./useAnnotations";
+export { notesOf, useAnnotations, useMarks } from "./useAnnotations";

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { indexOfMoment, type MomentMark } from "@/charts";
 import { type AnnotatedPlace, useAnnotatedPlace } from "./place";
 import { type Annotation, annotationsQuery } from "./queries";
 
@@ -23,6 +24,24 @@ export function useAnnotations(times: readonly Date[]): readonly Annotation[] {
     return shown.length === 0 ? NONE : shown.toReversed();
   }, [all, place]);
 }
+
+/** The annotations as marks of a chart, which are the same as long as the annotations are. */
+export const useMarks = (annotations: readonly Annotation[]): readonly MomentMark[] =>
+  useMemo(
+    () => annotations.map((one) => ({ at: new Date(one.date_marker), text: one.content })),
+    [annotations],
+  );
+
+/** The texts of the annotations of each interval. */
+export const notesOf = (
+  annotations: readonly Annotation[],
+  begins: readonly Date[],
+): readonly (readonly string[])[] =>
+  begins.map((_, index) =>
+    annotations
+      .filter((one) => indexOfMoment(begins, new Date(one.date_marker)) === index)
+      .map(({ content }) => content),
+  );
 
 /** The first instant of the first interval, and the last one of the last. */
 function boundsOf(times: readonly Date[]): [string, string] {

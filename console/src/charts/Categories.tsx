@@ -39,7 +39,8 @@ export function Categories(props: CategoriesProps) {
     series: series.length,
     onOpen: onOpen && open,
   });
-  const when = categories[cursor.index]?.name ?? "";
+  const { name = "", notes = [] } = categories[cursor.index] ?? {};
+  const when = [name, ...notes].join(" · ");
   const spoken = activeFirst(series, cursor.series).map((one) => {
     const value = one.values[cursor.index] ?? null;
     return words.valueOf(one.name, value === null ? words.none : format(value));

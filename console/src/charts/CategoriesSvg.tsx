@@ -8,6 +8,8 @@ export interface Category {
   name: string;
   /** The short name on the axis. */
   short: string;
+  /** Notes about it, which a dashed line tells of. */
+  notes?: readonly string[];
 }
 
 export type Form = "lines" | "stacked" | "grouped";
@@ -85,6 +87,16 @@ export function CategoriesSvg(props: Props) {
       )}
       {categories.map((category, index) => (
         <g key={category.name}>
+          {category.notes !== undefined && category.notes.length > 0 && (
+            <line
+              x1={EDGE.left + index * step + 0.5}
+              x2={EDGE.left + index * step + 0.5}
+              y1={EDGE.top}
+              y2={EDGE.top + inner.height}
+              strokeDasharray="2 3"
+              className="stroke-ink-3"
+            />
+          )}
           {form === "lines" && (
             // biome-ignore lint/a11y/noStaticElementInteractions: the slider around it has the keys.
             <rect

@@ -25,5 +25,5 @@ export {
 } from "./series";
 export { TimeSeries, type TimeSeriesProps } from "./TimeSeries";
 export { type Total, TotalBars, type TotalsProps } from "./Totals";
-export { axisName, captionOf, type Interval, intervalName, rangeName } from "./time";
+export { axisName, captionOf, type Interval, indexOfMoment, intervalName, rangeName } from "./time";
 export { WorldMap } from "./WorldMap";

@@ -1,3 +1,9 @@
+export {
+  createDashboard,
+  type DashboardSummary,
+  dashboardsQuery,
+  isGenerated,
+} from "@/lib/dashboardList";
 export { authorOf, nameOfInsight } from "@/words/insightsSaved";
 export { ActorsDrawer } from "./ActorsDrawer";
 export { AskIconLink, AskLink } from "./AskLink";
@@ -16,12 +22,6 @@ export { FIRST, type Question, type Series, seriesOf } from "./question/model";
 export { readConditions, readSeries, writeSeries } from "./question/parts";
 export { isObject, Reading } from "./question/reading";
 export { nameOfSeries } from "./question/seriesName";
-export {
-  createDashboard,
-  type DashboardSummary,
-  dashboardsQuery,
-  isGenerated,
-} from "./saved/dashboardList";
 export { EditDetails, type KnownDetails } from "./saved/EditDetails";
 export { type Insight, insightsQuery, useInsightChange } from "./saved/queries";
 export { SavedItemPage } from "./saved/SavedItemPage";

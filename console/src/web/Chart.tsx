@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { Annotated, useAnnotations, useMarks } from "@/annotations";
 import { useProject, useProjectId } from "@/app/session";
 import {
   captionOf,
@@ -40,17 +41,21 @@ export function Chart({ view, figure }: { view: View; figure: Figure }) {
   const { search, change } = view;
   const { interval, filters, query } = useChartQuestion(view, figure.name);
   const trend = useQuery(query);
+  const projectId = useProjectId();
+  const place = useMemo(() => ({ projectId }), [projectId]);
   const onBehind = (behind: WebBehind | undefined) => change({ behind });
   return (
     <Loaded query={trend} rows={9}>
       {(found) => (
         <>
-          <Lines
-            figure={figure}
-            interval={interval}
-            trend={found}
-            onBehind={hasPersons(figure.name) ? onBehind : undefined}
-          />
+          <Annotated value={place}>
+            <Lines
+              figure={figure}
+              interval={interval}
+              trend={found}
+              onBehind={hasPersons(figure.name) ? onBehind : undefined}
+            />
+          </Annotated>
           {search.behind !== undefined && (
             <ActorsDrawer
               source={actorsOf({ insight: "TRENDS", filters, place: placeOf(search.behind) })}
@@ -79,6 +84,7 @@ function Lines({ figure, interval, trend, onBehind }: LinesProps) {
     () => trend.days.map((day) => beginOf(day, trend.zone)),
     [trend.days, trend.zone],
   );
+  const marks = useMarks(useAnnotations(times));
   const events = useMemo(() => [...new Set(shown.map(({ name }) => name))], [shown]);
   const series = useMemo(
     () => shown.map((one) => lineOf(figure, one, events, times, since)),
@@ -102,6 +108,7 @@ function Lines({ figure, interval, trend, onBehind }: LinesProps) {
       interval={interval}
       zone={zone}
       isPartial={isPartial}
+      marks={marks}
       height={HEIGHT}
       format={(value) => formatValue(value, figure.unit)}
       fileName={what}

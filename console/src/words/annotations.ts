@@ -28,10 +28,11 @@ export const words = {
   scope: "Shown on",
   scopes: {
     dashboard_item: "This insight",
-    dashboard: "This dashboard",
+    dashboard: "One dashboard",
     project: "All insights of this project",
     organization: "All projects of this organization",
   },
+  dashboard: "Dashboard",
   onInsight: (name: string) => `Insight: ${name}`,
   onDashboard: (name: string) => `Dashboard: ${name}`,
   untitled: "Untitled",

@@ -21,6 +21,7 @@ from fanion.experiments.model import PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
+from fanion.insights.annotations.model import CONTENT_CHARS_MAX, CreationType, Scope
 from fanion.insights.dashboards.model import TEXT_CHARS_MAX, PlainDashboard
 from fanion.insights.saved.model import EVERYONE_EDITS, PlainInsight
 from fanion.projects.organizations.model import AccessLevel
@@ -34,7 +35,7 @@ ACCOUNT_FILTERS = "test_account_filters"
 _LEFT_OUT = frozenset(
     {
         *("alerts", "experiment_holdouts", "experiment_saved_metrics", "experiments"),
-        *("actions", ACCOUNT_FILTERS),
+        *("actions", "annotations", ACCOUNT_FILTERS),
     }
 )
 # Enough for three million distinct ids of cohort members. Decoding takes up to eight times as much
@@ -172,6 +173,24 @@ class AlertEntry(PlainAlert, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     enabled: bool = True
 
 
+class AnnotationEntry(DocumentEntry, frozen=True, kw_only=True):
+    """A note about a moment.
+
+    Attributes:
+        key: Unique in the document.
+        insight: The short id of the insight that it is about.
+        dashboard: The key of the dashboard that it is about.
+    """
+
+    key: Annotated[str, Meta(min_length=1)]
+    content: Annotated[str, Meta(min_length=1, max_length=CONTENT_CHARS_MAX)]
+    date_marker: Time
+    creation_type: CreationType = "USR"
+    scope: Scope = "project"
+    insight: str | None = None
+    dashboard: str | None = None
+
+
 class RoleEntry(PlainRole, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A role.
 
@@ -270,6 +289,7 @@ class Document(Struct, frozen=True, kw_only=True):
     insights: list[InsightEntry] = []
     dashboards: list[DashboardEntry] = []
     alerts: list[AlertEntry] = []
+    annotations: list[AnnotationEntry] = []
     roles: list[RoleEntry] = []
     flags: list[FlagEntry] = []
     experiment_holdouts: list[HoldoutEntry] = []
@@ -289,6 +309,7 @@ SECTIONS: Mapping[str, tuple[type[Struct], str, str]] = {
     "insights": (InsightEntry, "insight", "short_id"),
     "dashboards": (DashboardEntry, "dashboard", "key"),
     "alerts": (AlertEntry, "alert", "key"),
+    "annotations": (AnnotationEntry, "annotation", "key"),
     "roles": (RoleEntry, "role", "name"),
     "flags": (FlagEntry, "flag", "key"),
     "experiment_holdouts": (HoldoutEntry, "holdout", "key"),

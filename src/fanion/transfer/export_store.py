@@ -19,7 +19,13 @@ from fanion.db.schema.experiments import (
     experiment_saved_metrics,
     experiments,
 )
-from fanion.db.schema.insights import alerts, dashboard_tiles, dashboards, insights
+from fanion.db.schema.insights import (
+    alerts,
+    annotations,
+    dashboard_tiles,
+    dashboards,
+    insights,
+)
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import (
     event_definitions,
@@ -46,6 +52,7 @@ from fanion.transfer.document import (
 from fanion.transfer.snapshot import (
     SnapshotAction,
     SnapshotAlert,
+    SnapshotAnnotation,
     SnapshotCohort,
     SnapshotDashboard,
     SnapshotExperiment,
@@ -59,7 +66,7 @@ from fanion.transfer.snapshot import (
 )
 
 _cohort, _flag, _tile, _insight = cohorts.c, feature_flags.c, dashboard_tiles.c, insights.c
-_alert, _experiment = alerts.c, experiments.c
+_alert, _annotation, _experiment = alerts.c, annotations.c, experiments.c
 _dashboard, _member, _link = dashboards.c, cohort_people.c, person_distinct_ids.c
 _event, _mark, _property = event_definitions.c, event_marks.c, property_definitions.c
 
@@ -131,6 +138,7 @@ def read_project(
         dashboards=counted(_dashboards(connection, project_id)),
         tiles=counted(_tiles(connection, project_id)),
         alerts=counted(_alerts(connection, project_id)),
+        annotations=counted(_annotations(connection, project_id)),
         roles=counted(_roles(connection, organization_id)),
         flags=counted(_flags(connection, project_id)),
         holdouts=counted(_holdouts(connection, project_id)),
@@ -152,6 +160,7 @@ def _row_count(connection: Connection, project: Project) -> int:
         (_dashboard.project_id == project.id) & _dashboard.deleted.is_(False),
         (_tile.project_id == project.id) & _tile.deleted.is_(False),
         _alert.project_id == project.id,
+        (_annotation.project_id == project.id) & _annotation.deleted.is_(False),
         roles.c.organization_id == project.organization_id,
         (_flag.project_id == project.id) & _flag.deleted.is_(False),
         experiment_holdouts.c.project_id == project.id,
@@ -281,6 +290,16 @@ def _alerts(connection: Connection, project_id: int) -> list[SnapshotAlert]:
         select(*columns).where(_alert.project_id == project_id).order_by(_alert.id)
     )
     return [SnapshotAlert(**row._asdict()) for row in rows]
+
+
+def _annotations(connection: Connection, project_id: int) -> list[SnapshotAnnotation]:
+    columns = (_annotation[name] for name in SnapshotAnnotation.__struct_fields__)
+    rows = connection.execute(
+        select(*columns)
+        .where(_annotation.project_id == project_id, _annotation.deleted.is_(False))
+        .order_by(_annotation.date_marker, _annotation.id)
+    )
+    return [SnapshotAnnotation(**row._asdict()) for row in rows]
 
 
 def _holdouts(connection: Connection, project_id: int) -> list[SnapshotHoldout]:

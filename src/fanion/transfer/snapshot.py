@@ -13,12 +13,14 @@ from fanion.cohorts.model import PlainCohort
 from fanion.experiments.model import PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.insights.alerts.model import PlainAlert
+from fanion.insights.annotations.model import CreationType, Scope
 from fanion.insights.dashboards.model import PlainDashboard
 from fanion.insights.saved.model import PlainInsight
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     ActionEntry,
     AlertEntry,
+    AnnotationEntry,
     CohortEntry,
     DashboardEntry,
     Document,
@@ -36,6 +38,7 @@ from fanion.transfer.document import (
 )
 from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
 
+ANNOTATION_KEY_CHARS = 100  # of the content
 # Fields of an experiment whose conditions may name cohorts.
 FIELDS_WITH_CONDITIONS = (
     *("metrics", "metrics_secondary", "guardrail_metrics", "exposure_criteria"),
@@ -87,6 +90,16 @@ class SnapshotAlert(PlainAlert, frozen=True, kw_only=True):
     insight_id: int
 
 
+class SnapshotAnnotation(Struct, frozen=True, kw_only=True):
+    id: int
+    content: str
+    date_marker: datetime
+    creation_type: CreationType
+    scope: Scope
+    dashboard_item: int | None
+    dashboard_id: int | None
+
+
 class SnapshotHoldout(Struct, frozen=True, kw_only=True):
     id: int
     name: str
@@ -136,6 +149,7 @@ class Stored:
     dashboards: Sequence[SnapshotDashboard] = ()
     tiles: Sequence[SnapshotTile] = ()
     alerts: Sequence[SnapshotAlert] = ()
+    annotations: Sequence[SnapshotAnnotation] = ()
     roles: Sequence[RoleEntry] = ()
     flags: Sequence[SnapshotFlag] = ()
     holdouts: Sequence[SnapshotHoldout] = ()
@@ -226,6 +240,7 @@ def document_of(stored: Stored) -> Document:
             for dashboard in stored.own_dashboards
         ],
         alerts=_alerts(stored, insights),
+        annotations=_annotations(stored, insights, keys),
         roles=sorted(stored.roles, key=lambda role: role.name.casefold()),
         flags=sorted(flags, key=lambda flag: flag.key),
         experiment_holdouts=list(holdout_entries(stored).values()),
@@ -419,6 +434,31 @@ def _alerts(stored: Stored, insights: Mapping[int, InsightEntry]) -> list[AlertE
         alert_entry(alert, keys[alert.id], insights[alert.insight_id].short_id)
         for alert in exported
     ]
+
+
+def _annotation_entry(
+    annotation: SnapshotAnnotation, key: str, insight: str | None, dashboard: str | None
+) -> AnnotationEntry:
+    plain = ("content", "date_marker", "creation_type", "scope")
+    values = {name: getattr(annotation, name) for name in plain}
+    return AnnotationEntry(key=key, insight=insight, dashboard=dashboard, **values)
+
+
+def _annotations(
+    stored: Stored, insights: Mapping[int, InsightEntry], keys: Keys
+) -> list[AnnotationEntry]:
+    """Return the annotations, without those of insights and dashboards that are not exported."""
+    names = unique_keys((one.id, one.content[:ANNOTATION_KEY_CHARS]) for one in stored.annotations)
+    entries = []
+    for annotation in stored.annotations:
+        insight = insights.get(annotation.dashboard_item or 0)
+        dashboard = keys.dashboards.get(annotation.dashboard_id or 0)
+        short_id = None if insight is None else insight.short_id
+        owners = {"dashboard_item": short_id, "dashboard": dashboard}
+        if owners.get(annotation.scope, "") is not None:
+            key = names[annotation.id]
+            entries.append(_annotation_entry(annotation, key, short_id, dashboard))
+    return entries
 
 
 def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:

@@ -2,18 +2,18 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Check, LayoutDashboard, Plus } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
+import {
+  createDashboard,
+  type DashboardSummary,
+  dashboardsQuery,
+  isGenerated,
+} from "@/lib/dashboardList";
 import { Button } from "@/ui/Button";
 import { FormDialog } from "@/ui/Dialog";
 import { TextField } from "@/ui/Field";
 import { Menu, MenuItem, MenuLine } from "@/ui/Menu";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/insightsSaved";
-import {
-  createDashboard,
-  type DashboardSummary,
-  dashboardsQuery,
-  isGenerated,
-} from "./dashboardList";
 
 interface Props {
   /** Ids of the dashboards that show the insight. */

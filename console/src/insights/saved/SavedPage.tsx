@@ -2,6 +2,7 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useProjectId } from "@/app/session";
+import { dashboardsQuery } from "@/lib/dashboardList";
 import { Badge } from "@/ui/Badge";
 import { lazyPart } from "@/ui/lazyPart";
 import { LINK } from "@/ui/Page";
@@ -9,7 +10,6 @@ import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { type Tab, Tabs } from "@/ui/Tabs";
 import { nameOfInsight, words } from "@/words/insightsSaved";
-import { dashboardsQuery } from "./dashboardList";
 import { type Insight, insightQuery } from "./queries";
 import { SavedActions } from "./SavedActions";
 import { SavedItemPage } from "./SavedItemPage";

@@ -20,6 +20,7 @@ from fanion.projects.store import move_flag_version, set_account_filters
 from fanion.transfer.document import ACCOUNT_FILTERS, Document, DocumentError
 from fanion.transfer.export_store import read_project
 from fanion.transfer.importing.actions import import_actions
+from fanion.transfer.importing.annotations import import_annotations
 from fanion.transfer.importing.cohorts import import_cohorts
 from fanion.transfer.importing.definitions import (
     import_event_definitions,
@@ -140,6 +141,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     import_insights(target)
     import_dashboards(target)
     import_alerts(target)
+    import_annotations(target)
     import_roles(target)
     import_flags(target)
     import_experiments(target)

@@ -35,6 +35,7 @@ from fanion.transfer.document import (
     SECTIONS,
     ActionEntry,
     AlertEntry,
+    AnnotationEntry,
     CohortEntry,
     DashboardEntry,
     Document,
@@ -164,6 +165,9 @@ def find_faults(
     for index, alert in enumerate(document.alerts):
         yield from _entry_fault("alerts", index, alert, partial(_check_alert, insights=insights))
     known = {entry.key for entry in document.dashboards}
+    of_annotation = partial(_check_annotation, insights=insights, dashboards=known)
+    for index, annotation in enumerate(document.annotations):
+        yield from _entry_fault("annotations", index, annotation, of_annotation)
     flag_loops = looping_flags(document.flags, ids)
     for index, flag in enumerate(document.flags):
         yield from _entry_fault(
@@ -465,6 +469,19 @@ def _check_alert(alert: AlertEntry, insights: set[str]) -> None:
     if alert.insight not in insights:
         raise ValueError(f"insight: insight {alert.insight!r} is not in the document")
     check_threshold(alert.condition, alert.threshold)
+
+
+def _check_annotation(
+    annotation: AnnotationEntry, insights: set[str], dashboards: set[str]
+) -> None:
+    for name, scope, place, known in (
+        ("insight", "dashboard_item", annotation.insight, insights),
+        ("dashboard", "dashboard", annotation.dashboard, dashboards),
+    ):
+        if place is None and annotation.scope == scope:
+            raise ValueError(f"{name}: an annotation with the scope {scope} needs it")
+        if place is not None and place not in known:
+            raise ValueError(f"{name}: {name} {place!r} is not in the document")
 
 
 def _check_flag(

@@ -1,3 +1,4 @@
+import { ChartAnnotations, notesOf, useAnnotations } from "@/annotations";
 import { axisName, Categories, captionOf, type SeriesColor } from "@/charts";
 import { nameOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsLifecycle";
@@ -13,17 +14,20 @@ export function LifecycleResult({ question, answer, isTile, onOpen, height }: Re
   const { interval, groupTypeIndex } = question;
   const shown = optionsOf(question);
   const { begins, layers, isPartial } = readLifecycle(answer, interval, shown);
+  const annotations = useAnnotations(begins);
+  const notes = notesOf(annotations, begins);
   const data = lifecycleTable({ question, answer });
   const [first] = question.series;
   const what = first === undefined ? "" : nameOfSeries(first);
   const caption = groupTypeIndex === undefined ? words.caption : words.captionOfGroups;
-  return (
+  const chart = (
     <Categories
       caption={captionOf(caption(what), begins, interval, { zone: answer.zone, isPartial })}
       fileName="life-cycle"
       categories={data.rows.map(([name], place) => ({
         name: String(name),
         short: axisName(begins[place] ?? new Date(0), interval, answer.zone),
+        notes: notes[place] ?? [],
       }))}
       series={layers.map(({ status, counts }) => ({
         key: status,
@@ -43,6 +47,17 @@ export function LifecycleResult({ question, answer, isTile, onOpen, height }: Re
         },
       })}
     />
+  );
+  if (isTile) return chart;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      {chart}
+      <ChartAnnotations
+        annotations={annotations}
+        at={begins.at(-1) ?? new Date()}
+        zone={answer.zone}
+      />
+    </div>
   );
 }
 

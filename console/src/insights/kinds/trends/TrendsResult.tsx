@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { ChartAnnotations, useAnnotations } from "@/annotations";
+import { ChartAnnotations, useAnnotations, useMarks } from "@/annotations";
 import {
   Bars,
   BigNumber,
@@ -82,10 +82,7 @@ function TimeChart({ lines, colors, ...props }: ChartProps) {
   const series = useMemo(() => seriesOfLines(lines, colors), [lines, colors]);
   const thresholds = useMemo(() => inReach(props.thresholds, series), [props.thresholds, series]);
   const annotations = useAnnotations(times);
-  const marks = useMemo(
-    () => annotations.map((one) => ({ at: new Date(one.date_marker), text: one.content })),
-    [annotations],
-  );
+  const marks = useMarks(annotations);
   const partial = isPartial(lines);
   const chart = {
     caption: captionOf(whatOf(lines), times, interval, { zone, isPartial: partial }),
