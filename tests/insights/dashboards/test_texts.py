@@ -213,6 +213,7 @@ async def test_a_link_shows_texts_without_their_authors(tenant: Tenant) -> None:
             "result": None,
             "beside": {},
             "last_refresh": None,
+            "is_refused": False,
         }
     ]
 
