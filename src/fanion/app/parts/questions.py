@@ -45,6 +45,7 @@ from fanion.insights.alerts.service import AlertService
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
 from fanion.insights.calculation.copies_worker import CopyChecks
+from fanion.insights.calculation.looks_cache import Looks
 from fanion.insights.calculation.maintenance_worker import MaintenanceWorker
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
@@ -233,7 +234,7 @@ def _build_statements(
             turns.places = SharedPlaces(records, kind, turns.gate.limits)
     threads_now = int if events_folder(settings) is None else threads.now
     limits = QuestionLimits(settings.question_s, settings.question_memory_bytes)
-    return Statements(events, events.people, limits, threads_now)
+    return Statements(events, events.people, limits, threads_now, looks=Looks(events.written))
 
 
 def _build_calculator(public: Services, events: EventStore, behind: Statements) -> Calculator:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -27,6 +27,7 @@ from fanion.events.storage.cluster_shards import read_shards
 from fanion.events.storage.migrate import check_schema, migrate_events
 from fanion.events.storage.rows_read import count_rows_read
 from fanion.events.storage.schema import SESSION_SETTINGS, VERSION
+from fanion.events.storage.writes import Writes
 from fanion.runtime.loaded_pages import release_loaded_pages
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
@@ -328,10 +329,15 @@ def _apply_settings(client: Client, settings: Mapping[str, int]) -> None:
 
 
 class Lanes:
-    """Threads with clients. Each call has a client that no other call is using."""
+    """Threads with clients. Each call has a client that no other call is using.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        writes: Where each call counts as a write; None for lanes that only read.
+    """
+
+    def __init__(self, name: str, writes: Writes | None = None) -> None:
         self._name = name
+        self._counted = nullcontext if writes is None else writes.count
         self._clients: Sequence[Client] = ()
         self._free: SimpleQueue[Client] = SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
@@ -360,7 +366,8 @@ class Lanes:
     def _with_client(self, work: Callable[..., _T], arguments: tuple[Any, ...]) -> _T:
         client = self._free.get()
         try:
-            return work(client, *arguments)
+            with self._counted():
+                return work(client, *arguments)
         except ClickHouseError as error:
             raise _public_error(error) from None
         except OSError as error:

@@ -10,6 +10,7 @@ from uuid import uuid4
 from fanion.events.event import EventRejected, EventStoreUnavailable
 from fanion.events.storage.client import Lanes, Rows, cancel_statement, mark_statement, read_rows
 from fanion.events.storage.compiled_query import QuestionLimits
+from fanion.events.storage.writes import Writes
 from fanion.events.turns.asker_service import current_asker
 from fanion.events.turns.gate_service import Gate, GateLimits
 from fanion.events.turns.turns_service import LaneName, Turns, lane_of_turn
@@ -34,6 +35,7 @@ class Reads:
         probes: The lanes in which statements are ended.
         limits: The limits of reads of users at once.
         question: The limits of one statement that reads for a user.
+        writes: Where statements of jobs count as writes.
 
     Attributes:
         people: The turns of reads for which users wait.
@@ -41,12 +43,15 @@ class Reads:
         behind: The turns of reads for which nobody waits.
     """
 
-    def __init__(self, probes: Lanes, limits: GateLimits, question: QuestionLimits) -> None:
+    def __init__(
+        self, probes: Lanes, limits: GateLimits, question: QuestionLimits, writes: Writes
+    ) -> None:
         self.people = Turns("people", Gate(limits))
         self.rows = Turns("rows", Gate(ROWS))
         self.behind = Turns("behind", Gate(BEHIND))
-        names: tuple[LaneName, ...] = ("people", "rows", "behind", "jobs")
+        names: tuple[LaneName, ...] = ("people", "rows", "behind")
         self.lanes = {name: Lanes(name) for name in names}
+        self.lanes["jobs"] = Lanes("jobs", writes)
         self.question = question
         self._probes = probes
 

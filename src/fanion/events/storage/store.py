@@ -64,6 +64,7 @@ from fanion.events.storage.reads import Reads
 from fanion.events.storage.session_rows import SessionRows, WriteRows
 from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import read_values
+from fanion.events.storage.writes import Writes
 from fanion.events.turns.gate_service import GateLimits
 
 # A calculation may read years of events; no request waits for it.
@@ -165,13 +166,14 @@ class EventStore:
         self, url: str, limits: GateLimits | None = None, reads: QuestionLimits | None = None
     ) -> None:
         self.engine = engine_at(url)
+        self._writes = Writes()
         self._inserts, self._ingests, self._probes = (
-            Lanes("insert"),
+            Lanes("insert", self._writes),
             Lanes("ingest"),
             Lanes("probe"),
         )
         self.reads = reads or QuestionLimits()
-        self._reads = Reads(self._probes, limits or GateLimits(), self.reads)
+        self._reads = Reads(self._probes, limits or GateLimits(), self.reads, self._writes)
         self._jobs = self._reads.lanes["jobs"]
         self.people, self.rows = self._reads.people, self._reads.rows
         self.behind, self.turn = self._reads.behind, self._reads.turn
@@ -410,6 +412,13 @@ class EventStore:
             EventRejected: A value cannot be compared.
         """
         return await self._reads.run(run_compiled, statement, parameters, seconds_max, estimated)
+
+    def written(self) -> int | None:
+        """Return the number of writes so far; None during one, or if others write too.
+
+        What was read stays right as long as this is the same number.
+        """
+        return None if self.engine.folder is None else self._writes.number
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits

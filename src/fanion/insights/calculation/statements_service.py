@@ -13,6 +13,7 @@ from fanion.events.event import EventRejected, StatementFailed
 from fanion.events.storage.compiled_query import QuestionLimits, QuestionResult, StatementResult
 from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
+from fanion.insights.calculation.looks_cache import Looks
 from fanion.insights.expressions.failures import MEANINGS, VALUE_REJECTED
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.insights.sql.compiler import Statement
@@ -72,6 +73,7 @@ class Statements:
         copies_share_keys: Returns whether all copies of a project's events share their key.
         count_read: Called with the number of rows that each statement read, None if not known.
         sql_at: The places in the request of the expressions in SQL that statements have.
+        looks: The answers of `look`.
     """
 
     events: QuestionStore
@@ -83,6 +85,7 @@ class Statements:
     columns: KnownColumns | None = None
     count_read: Callable[[int | None], None] = _uncounted
     sql_at: Sequence[str] = ()
+    looks: Looks = field(default_factory=Looks)
 
     def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.
@@ -127,6 +130,22 @@ class Statements:
             raise self._too_large(error) from None
         self.count_read(answer.rows_read)
         return list(zip(*answer.columns, strict=True))
+
+    async def look(self, project_id: int, statement: Statement) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement that many questions ask in the same words.
+
+        It runs once as long as nothing is written. Raises as `rows` does.
+        """
+        known = self.looks.get(statement)
+        if known is not None:
+            return known
+        async with self.turns.turn(project_id):
+            known = self.looks.get(statement)  # asked by another question meanwhile
+            if known is None:
+                number = self.looks.written()
+                known = await self.rows(project_id, statement)
+                self.looks.put(statement, number, known)
+            return known
 
     async def members(
         self,

@@ -30,15 +30,18 @@ async def rows_from_kept(
     """Return the rows of a statement about some ranges, None if it must read all events.
 
     Rows of sessions are deleted only after a mutation. So if there was none when the statement had
-    ended, it has read them all.
+    ended, it has read them all. Without any write there was no mutation.
 
     Args:
         of_views: Whether the statement reads the views of sessions.
     """
+    number = statements.looks.written()
     kept = await find_kept_rows(statements, project_id, spans, of_views=of_views)
     if kept is None:
         return None
     rows = await statements.rows(project_id, statement(kept))
+    if number is not None and number == statements.looks.written():
+        return rows
     [(last_mutation,)] = await statements.rows(project_id, Statement(LAST_MUTATION, {}))
     return rows if last_mutation <= kept.last_mutation else None
 
@@ -56,7 +59,7 @@ async def find_kept_rows(
     them has a row that is right.
     """
     try:
-        [row] = await statements.rows(project_id, Statement(FACTS, {}))
+        [row] = await statements.look(project_id, Statement(FACTS, {}))
     except EventStoreUnavailable:
         # An account of a ClickHouse server may not see parts and mutations. The worker logs that.
         return None
@@ -65,11 +68,11 @@ async def find_kept_rows(
         return None
     times: list[tuple[str, datetime, datetime]] = []
     if facts.last_insert > state.last_insert:
-        times += await statements.rows(project_id, changed_statement(project_id, state.last_insert))
+        times += await statements.look(project_id, changed_statement(project_id, state.last_insert))
     changed = [session_id for session_id, _, _ in times]
     if len(changed) > READ_MAX:
         return None
-    times += await statements.rows(
+    times += await statements.look(
         project_id, unfit_statement(project_id, spans, changed, of_views=of_views)
     )
     return _kept(state.last_mutation, times)
