@@ -24,7 +24,7 @@ SURVIVOR = UUID(int=100)
 
 
 def squash(records: Records, events: EventStore) -> "asyncio.Task[None]":
-    return asyncio.create_task(SquashWorker(records, events, len(MERGED)).squash())
+    return asyncio.create_task(SquashWorker(records, events, lambda: NOW, len(MERGED)).squash())
 
 
 async def begin(records: Records, consumer: str, position: int, claimed: int) -> None:

@@ -119,7 +119,7 @@ class Server:
         await MirrorWorker(self.records, self.events).run()
 
     async def _squash(self) -> None:
-        worker = SquashWorker(self.records, self.events, overrides_min=1)
+        worker = SquashWorker(self.records, self.events, self.now, overrides_min=1)
         while True:
             await asyncio.sleep(self.network.random.uniform(0.0, SQUASH_S))
             try:

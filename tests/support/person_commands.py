@@ -1,6 +1,7 @@
 """The effect of an event on persons, without the event."""
 
 from datetime import datetime
+from uuid import UUID
 
 import msgspec
 
@@ -15,3 +16,4 @@ class Command(msgspec.Struct, frozen=True):
     update: PersonUpdate | None = None
     merge: Merge | None = None
     makes_person: bool = True
+    uuid: UUID = UUID(int=0)

@@ -1,7 +1,9 @@
 """The worker that writes merged persons into their events, so that queries need fewer overrides."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Never
 
 import structlog
@@ -11,6 +13,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import claimed_positions, consumers_before
+from fanion.persons.merge_log.store import forget_old
 from fanion.runtime.background import Backoff, run_loop
 
 EVERY_S: Final = 3600.0
@@ -26,14 +29,31 @@ class SquashWorker:
 
     records: Records
     events: EventStore
+    now: Callable[[], datetime]
     overrides_min: int = OVERRIDES_MIN
 
     async def run(self) -> Never:
-        """Rewrite regularly, until cancelled."""
+        """Work regularly, until cancelled."""
         failures = (EventStoreUnavailable, RecordsUnavailable)
         await run_loop(
-            self.squash, EVERY_S, "persons_not_squashed", failures, initial_delay_s=EVERY_S
+            self.work_once, EVERY_S, "persons_not_squashed", failures, initial_delay_s=EVERY_S
         )
+
+    async def work_once(self) -> None:
+        """Write merged persons into their events, and delete old entries of the log of merges.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+            RecordsUnavailable: The records store failed.
+        """
+        await self.squash()
+        await self.forget_merges()
+
+    async def forget_merges(self) -> None:
+        is_rest = True
+        while is_rest:
+            async with self.records.write() as connection:
+                is_rest = await connection.run_sync(forget_old, self.now())
 
     async def squash(self) -> None:
         """Write merged persons into their events, once there are `overrides_min` overrides.

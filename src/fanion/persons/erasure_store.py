@@ -17,6 +17,7 @@ from fanion.db.schema.insights import insight_results
 from fanion.db.schema.persons import person_erasures, person_floors
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.events.event import Erasure, Override
+from fanion.persons.merge_log.store import forget_persons
 from fanion.persons.state.merge_store import note_lost_members
 from fanion.persons.state.pending_identities_store import forget_waiting
 
@@ -59,6 +60,7 @@ def begin_erasure(
     ).all()
     _remove_person(connection, project_id, person_id, person.uuid)
     forget_waiting(connection, project_id, distinct_ids)
+    forget_persons(connection, project_id, (person.uuid, *merged))
     _forget_results(connection, project_id)
     record_activity(connection, _deletion_activity(author, person.uuid))
     floor = _raise_floor(connection, project_id, max(person.version, version))
@@ -99,6 +101,7 @@ def repeat_erasure(connection: Connection, author: Author, former: Erasure, vers
         record_activity(connection, _deletion_activity(author, row.uuid))
         floor = max(floor, row.version)
     forget_waiting(connection, former.project_id, sorted(distinct_ids))
+    forget_persons(connection, former.project_id, sorted(uuids))
     _forget_results(connection, former.project_id)
     floor = _raise_floor(connection, former.project_id, floor)
     _record_erasure(

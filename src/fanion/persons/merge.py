@@ -79,6 +79,8 @@ class PersonCommand(Protocol):
     """
 
     @property
+    def uuid(self) -> UUID: ...
+    @property
     def distinct_id(self) -> str: ...
     @property
     def timestamp(self) -> datetime: ...
@@ -118,6 +120,22 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """A merge of an event: distinct ids come to a person.
+
+    Attributes:
+        command: The command of the event, which names a merge.
+        into: The person that they come to. It may be merged in turn.
+        person: The person that was merged; None if only `distinct_id` comes, which had none.
+    """
+
+    command: "PersonCommand"
+    into: PersonState
+    person: PersonState | None
+    distinct_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class OmittedProperties:
     """Properties that were not set because the person would have become too large.
 
@@ -148,6 +166,8 @@ class Changes:
             the person that its events without a profile have → the person that it belongs to.
         expected: Id → version of the stored persons that the changes are based on.
         omitted: In the order of the commands.
+        joins: The merges, in the order of the commands.
+        first_ids: The distinct ids that created persons which a later merge of this batch took.
     """
 
     created: tuple[PersonState, ...]
@@ -157,6 +177,8 @@ class Changes:
     overrides: Mapping[UUID, UUID]
     expected: Mapping[int, int] = field(default_factory=dict)
     omitted: tuple[OmittedProperties, ...] = ()
+    joins: tuple[Join, ...] = ()
+    first_ids: Mapping[UUID, str] = field(default_factory=dict)
 
     def give_version(self, version: int) -> None:
         """Give the version to write to all changed persons.
@@ -192,6 +214,7 @@ class Population:
         self._touched: dict[PersonState, None] = {}
         self._vanished: list[PersonState] = []
         self._omitted: list[OmittedProperties] = []
+        self._joins: list[Join] = []
 
     def apply(self, command: PersonCommand) -> UUID:
         """Apply the command of an event, and return the event's person, which may not exist yet.
@@ -237,7 +260,21 @@ class Population:
             overrides=self._overrides(),
             expected=expected,
             omitted=tuple(self._omitted),
+            joins=tuple(self._joins),
+            first_ids=self._first_ids(),
         )
+
+    def _first_ids(self) -> dict[UUID, str]:
+        new = {
+            join.person
+            for join in self._joins
+            if join.person is not None and join.person.id is None
+        }
+        if not new:
+            return {}
+        joined = set(self._joined)
+        named = ((self._persons[name], name) for name in self._attached if name not in joined)
+        return {person.uuid: name for person, name in named if person in new}
 
     def _overrides(self) -> dict[UUID, UUID]:
         old_persons = {self._future(name): self._persons[name] for name in self._joined}
@@ -258,10 +295,10 @@ class Population:
             is_new = survivor is None
             if survivor is None:
                 survivor = self._create_person(command.distinct_id, command.timestamp)
-            self._join_id(merge.other_id, survivor)
+            self._join_id(command, merge.other_id, survivor)
             return survivor, is_new
         if survivor is None:
-            self._join_id(command.distinct_id, other)
+            self._join_id(command, command.distinct_id, other)
             return other, False
         may_vanish = not other.is_identified or merge.kind is MergeKind.DANGEROUSLY
         if survivor is not other and may_vanish:
@@ -300,6 +337,8 @@ class Population:
         survivor.properties.update(taken)
         survivor.properties_bytes = size
         survivor.created_at = min(survivor.created_at, other.created_at)
+        assert command.merge is not None
+        self._joins.append(Join(command, survivor, other, command.merge.other_id))
         other._merged_into = survivor
         self._vanished.append(other)
         self._touched.pop(other, None)
@@ -331,7 +370,7 @@ class Population:
             known = self._anonymous[distinct_id] = person_uuid(self._project_id, distinct_id)
         return known
 
-    def _join_id(self, distinct_id: str, person: PersonState) -> None:
+    def _join_id(self, command: PersonCommand, distinct_id: str, person: PersonState) -> None:
         """Give an unknown distinct id to the person of another one.
 
         The person counts as changed, since it gets an override: a batch that merges it meanwhile,
@@ -339,6 +378,7 @@ class Population:
         """
         self._attach(distinct_id, person)
         self._joined.append(distinct_id)
+        self._joins.append(Join(command, person, None, distinct_id))
         self._touched[person] = None
 
     def _attach(self, distinct_id: str, person: PersonState) -> None:

@@ -444,7 +444,7 @@ async def test_a_deletion_between_reading_and_accepting_wins(
     query = {"delete_events": str(with_events).lower()}
     answer = await tenant.api.delete(f"/persons/{bob['id']}/", params=query)
     assert answer.status_code in {202, 204}, answer.text
-    await tenant.server.log.append(envelope_of(author, request))
+    await tenant.server.log.append(envelope_of(author, request, [uuid4()]))
     await tenant.server.ingested()
 
     assert (await tenant.person("ann"))["distinct_ids"] == ["ann"]

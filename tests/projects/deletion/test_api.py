@@ -19,7 +19,7 @@ from fanion.db.schema.insights import (
     flag_evaluations,
     insight_results,
 )
-from fanion.db.schema.persons import person_erasures
+from fanion.db.schema.persons import merge_authors, person_erasures, person_merges
 from fanion.db.schema.servers import query_cancellations
 from fanion.db.schema.tables import (
     metadata,
@@ -159,6 +159,13 @@ async def fill(tenant: Tenant) -> None:
             "requested_at": NOW,
             "finished_at": NOW,
         },
+        person_merges: {
+            "created_at": NOW,
+            "person": uuid4(),
+            "distinct_ids": [],
+            "distinct_ids_count": 0,
+        },
+        merge_authors: {"event_uuid": uuid4(), "created_at": NOW},
         alert_checks: {
             "alert_id": alert["id"],
             "checked_at": NOW,

@@ -116,7 +116,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
         project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
         old_events=OldEventsWorker(records, events, now),
-        squashing=SquashWorker(records, events),
+        squashing=SquashWorker(records, events, now),
         cluster_tables=ClusterTablesWorker(records, engine) if engine.cluster else None,
         mirroring=MirrorWorker(records, events),
         group_mirror=GroupMirror(

@@ -91,6 +91,8 @@ from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.data_export.api import PersonExportApi
 from fanion.persons.data_export.service import PersonExports
 from fanion.persons.edits_store import PersonChanges
+from fanion.persons.merge_log.api import MergeLogApi
+from fanion.persons.merge_log.store import MergeLog
 from fanion.persons.merge_requests.api import PersonMergesApi
 from fanion.persons.merge_requests.service import PersonMerges
 from fanion.persons.timeline.api import TimelineApi
@@ -154,6 +156,7 @@ CONTROLLERS = (
     PropertyDefinitionsApi,
     PersonsApi,
     PersonMergesApi,
+    MergeLogApi,
     PersonValuesApi,
     TimelineApi,
     PersonExportApi,
@@ -363,6 +366,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "merges": PersonMerges(
             records, events, server.public.log, is_merged, server.public.context.waits.merge_s
         ),
+        "merge_log": MergeLog(records),
         "timelines": _timelines(server),
         "person_exports": PersonExports(
             records,

@@ -1,6 +1,18 @@
-"""The tables of deleted persons, and of changes that the event store is still to be told."""
+"""The tables of deleted and merged persons, and of changes to send to the event store."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, MetaData, Table, Uuid
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
@@ -52,6 +64,48 @@ person_erasures = Table(
     Column("finished_at", UtcDateTime, nullable=True),
     Index(None, "project_id"),
     sqlite_autoincrement=True,
+)
+
+# What was merged into which person, the oldest first. `event_uuid` and what follows it are null
+# for ids that were split off a person by request: `person` is then the one that they left.
+person_merges = Table(
+    "person_merges",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    # As they were then: either may have been merged since.
+    Column("person", Uuid, nullable=False),
+    # The other person of the change; null if a distinct id came that had none.
+    Column("other_person", Uuid, nullable=True),
+    # The first distinct ids that changed their person, and the number of all.
+    Column("distinct_ids", Json, nullable=False),
+    Column("distinct_ids_count", Integer, nullable=False),
+    # Who asked for a split; of a merge by request `merge_authors` names the user.
+    Column("user_id", ID, nullable=True),
+    Column("event_uuid", Uuid, nullable=True),
+    Column("event", Text, nullable=True),
+    Column("distinct_id", Text, nullable=True),
+    Column("timestamp", UtcDateTime, nullable=True),
+    Index(None, "project_id", "person"),
+    Index(
+        "ix_person_merges_other_person",
+        "project_id",
+        "other_person",
+        sqlite_where=text("other_person IS NOT NULL"),
+        postgresql_where=text("other_person IS NOT NULL"),
+    ),
+    sqlite_autoincrement=True,
+)
+
+# The users who asked for merges by request, by the event that makes the merge.
+merge_authors = Table(
+    "merge_authors",
+    metadata,
+    Column("project_id", ID, primary_key=True, autoincrement=False),
+    Column("event_uuid", Uuid, primary_key=True),
+    Column("user_id", ID, nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
 )
 
 # The person of each UUID. In SQLite this is a view of `persons`; in PostgreSQL it is a table, with

@@ -31,6 +31,7 @@ from fanion.ingest.pipeline.position_store import (
 from fanion.ingest.pipeline.resolve import (
     Resolved,
 )
+from fanion.persons.merge_log.store import log_merges
 from fanion.persons.state.conflicts_store import PersonsChanged, require_current
 from fanion.persons.state.pending_identities_store import adopt_waiting
 from fanion.persons.state.store import write_changes
@@ -128,6 +129,7 @@ def _write_parts(
     for part in sorted(written, key=lambda changes: changes.resolved.project_id):
         resolved = part.resolved
         project_id = resolved.project_id
+        log_merges(connection, project_id, resolved.persons, now)
         write_changes(connection, project_id, resolved.persons, part.overrides, part.version)
         if not write_groups(connection, project_id, resolved.groups, resolved.expected_groups):
             raise PersonsChanged("groups were changed since they were read")

@@ -3,13 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
 from fanion.persons.merge import Merge, MergeKind, PersonState, Population
 from fanion.properties.size import PROPERTIES_BYTES_MAX
+
+NO_EVENT: Final = UUID(int=0)
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -20,6 +22,7 @@ class MergeCommand(msgspec.Struct, frozen=True):
     distinct_id: str
     timestamp: datetime
     merge: Merge
+    uuid: UUID = NO_EVENT
     update: None = None
     makes_person: bool = True
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 
@@ -15,6 +15,7 @@ from fanion.errors import AppError, Invalid, Unavailable
 from fanion.events.event import StatementFailed
 from fanion.events.storage.store import EventStore
 from fanion.persons.merge import MergeKind
+from fanion.persons.merge_log.store import note_authors
 from fanion.persons.merge_requests.preview import Outcome, Side, preview_merge
 from fanion.persons.merge_requests.store import (
     MergeRequest,
@@ -132,10 +133,12 @@ class PersonMerges:
 
         The activity is written if, and only if, the log accepts the entry.
         """
+        events = [uuid4() for _ in request.others]
         try:
             async with self.records.write() as connection:
                 await connection.run_sync(record_activity, merged_activity(author, request))
-                return await self.log.append(envelope_of(author, request))
+                await connection.run_sync(note_authors, author, events)
+                return await self.log.append(envelope_of(author, request, events))
         except LogFull:
             raise Unavailable(
                 "The ingestion backlog is full. Please retry.", code="log_full"
@@ -159,18 +162,22 @@ class PersonMerges:
         return True
 
 
-def envelope_of(author: Author, request: MergeRequest) -> Envelope:
+def envelope_of(author: Author, request: MergeRequest, events: Sequence[UUID]) -> Envelope:
     """Return the log entry of a merge, accepted at the time of the request.
 
     A deletion of one of the persons after that time wins.
+
+    Args:
+        events: The ids of the events, one for each person that is merged.
     """
     items = [
         {
             "event": MergeKind.DANGEROUSLY,
+            "uuid": str(event),
             "distinct_id": request.survivor.distinct_id,
             "properties": {NEEDED_PROPERTY: other.distinct_id},
         }
-        for other in request.others
+        for event, other in zip(events, request.others, strict=True)
     ]
     return Envelope(author.project_id, author.now, "", "", None, _encode(items))
 

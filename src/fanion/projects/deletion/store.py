@@ -43,7 +43,13 @@ from fanion.db.schema.insights import (
     insight_results,
     insights,
 )
-from fanion.db.schema.persons import mirror_outbox, person_erasures, person_floors
+from fanion.db.schema.persons import (
+    merge_authors,
+    mirror_outbox,
+    person_erasures,
+    person_floors,
+    person_merges,
+)
 from fanion.db.schema.servers import query_cancellations
 from fanion.db.schema.tables import (
     dead_letters,
@@ -93,6 +99,8 @@ EMPTIED: Final[tuple[Table, ...]] = (
     person_overrides,
     persons,
     person_erasures,
+    person_merges,
+    merge_authors,
     mirror_outbox,
     groups,
     group_types,

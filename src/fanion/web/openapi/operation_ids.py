@@ -88,6 +88,7 @@ _IDS: Mapping[str, str] = {
     "post /api/projects/{}/ingestion/dead_letters/retry/": "retryDeadLetters",
     "post /api/projects/{}/ingestion/dead_letters/{}/retry/": "retryDeadLetter",
     "post /api/projects/{}/persons/{}/delete_property/": "deletePersonProperty",
+    "get /api/projects/{}/persons/{}/merges/": "listPersonMerges",
     "post /api/projects/{}/persons/{}/merge/": "mergePersons",
     "post /api/projects/{}/persons/{}/merge/preview/": "previewPersonMerge",
     "post /api/projects/{}/persons/{}/update_property/": "updatePersonProperty",
