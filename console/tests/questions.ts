@@ -72,6 +72,32 @@ test("a series of an action survives a round trip, and requests persons by its i
   assert.match(saidOf(question), /`Paid`/);
 });
 
+test("several events of one series survive a round trip, and the sentence joins them", () => {
+  const question: Question = {
+    ...FIRST,
+    series: [
+      {
+        event: "paid",
+        others: [{ event: "renewed" }, { event: null, action: { id: 7, name: "Won" } }],
+        math: "dau",
+        filters: [PRO],
+      },
+    ],
+  };
+
+  const search = JSON.parse(JSON.stringify(writeQuestion(question)));
+  assert.deepEqual(readQuestion(search), { question, problems: [] });
+  const query = JSON.parse(JSON.stringify(trendsQuery(question)));
+  assert.deepEqual(readTrendsQuery(query, new Reading()), question);
+  const filters = filtersOf(query);
+  assert.deepEqual(readTrendsQuery(queryOfFilters(filters), new Reading()).series, question.series);
+  assert.match(saidOf(question), /^How many persons did `paid` or `renewed` or `Won` where/);
+  const reading = new Reading();
+  const node = { kind: "EventsNode", event: "a", properties: [PRO] };
+  readTrendsQuery({ ...query, series: [{ kind: "GroupNode", nodes: [node] }] }, reading);
+  assert.equal(reading.problems.length, 1);
+});
+
 test("sums per person of multiplied values survive a round trip, and the sentence says them", () => {
   const question: Question = {
     ...FIRST,

@@ -18,7 +18,8 @@ from fanion.events.event import Event, EventQuery, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.flags.engine.conditions import ProjectCohorts, leaf_test, no_flags
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.query import Entity, Scope
+from fanion.insights.entities import Entity
+from fanion.insights.query import Scope
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.properties.filters import Property, parse_leaf
 from fanion.properties.operators import COMPARISONS, ValueKind

@@ -70,6 +70,7 @@ export const words = {
   // Parts of a question's sentence, with names in code style between them.
   anyEvent: "any event",
   and: "and",
+  or: "or",
   comma: ",",
   stop: ".",
   where: "where",

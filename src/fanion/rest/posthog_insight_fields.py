@@ -137,6 +137,7 @@ OF_ENTITY = frozenset(
         *("funnel_from_step", "funnel_to_step", "optionalInFunnel", "custom_event"),
         *("table_name", "id_field", "timestamp_field", "distinct_id_field", "days"),
         *("selector", "href", "text", "url", "url_matching", "tag_name"),
+        *("nodes", "operator"),
     }
 )
 
@@ -160,7 +161,7 @@ WORDS: Mapping[str, frozenset[str]] = {
         | {"data_warehouse", "data_warehouse_person_property"}
     ),
     "shown_as": frozenset({"Volume", "Stickiness", "Lifecycle"}),
-    "entity_type": frozenset({"events", "actions", "data_warehouse", "new_entity"}),
+    "entity_type": frozenset({"events", "actions", "groups", "data_warehouse", "new_entity"}),
     "funnel_viz_type": frozenset({"steps", "trends", "time_to_convert", "flow"}),
     "funnel_order_type": frozenset({"ordered", "strict", "unordered"}),
     "funnel_window_interval_unit": frozenset({"second", "minute", "hour", "day", "week", "month"}),

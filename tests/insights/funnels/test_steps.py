@@ -2,8 +2,8 @@
 
 import pytest
 
+from fanion.insights.entities import Entity
 from fanion.insights.funnels.steps import Cluster, Nest, are_disjoint, group_steps, sets_to_check
-from fanion.insights.query import Entity
 from fanion.properties.filters import ConditionGroup, parse_leaf
 
 

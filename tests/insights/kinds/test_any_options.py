@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from fanion.errors import Invalid
+from fanion.insights.entities import MATHS
 from fanion.insights.kinds.service import Calculator, read_sent_query
-from fanion.insights.query import MATHS
 from fanion.insights.web_analytics.query import WEB_BREAKDOWNS
 from fanion.projects.model import Project
 from tests.support.asked_actors import actors

@@ -64,7 +64,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a table": (
         {**TRENDS, "series": [{"kind": "DataWarehouseNode", "id": 1}]},
         "query__series__0__kind",
-        '"DataWarehouseNode" is not supported. Use "EventsNode" or "ActionsNode".',
+        '"DataWarehouseNode" is not supported. Use "EventsNode", "ActionsNode" or "GroupNode".',
     ),
     "no action": (
         {**TRENDS, "series": [{"kind": "ActionsNode", "id": "Paid"}]},

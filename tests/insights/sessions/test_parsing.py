@@ -8,8 +8,8 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.query import Entity
 from fanion.insights.web_analytics.parsing import (
     read_web_goals,
     read_web_overview,

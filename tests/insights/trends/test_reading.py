@@ -35,7 +35,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "an action by name": ({"events": [{"id": "Paid", "type": "actions"}]}, "events__0__id",
                           "The id of an action must be a number above 0."),
     "a type": ({"events": [{"id": "1", "type": "data_warehouse"}]}, "events__0__type",
-               'The type of a series must be "events" or "actions".'),
+               'The type of a series must be "events", "actions" or "groups".'),
     "too many actions": (
         {"events": [{}] * SERIES_MAX, "actions": [{"id": 1}]},
         "events",

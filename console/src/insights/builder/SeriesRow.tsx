@@ -1,8 +1,8 @@
-import { Asterisk, Copy, EllipsisVertical, Filter, Pencil, Trash2 } from "lucide-react";
+import { Asterisk, Copy, EllipsisVertical, Filter, Pencil, Plus, Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { type FilterKind, PropertyFilterList } from "@/filters";
 import { type MathName, needsProperty } from "@/insights/question/maths";
-import type { Series } from "@/insights/question/model";
+import type { Series, SeriesEvent } from "@/insights/question/model";
 import { nameOfSeries } from "@/insights/question/seriesName";
 import { IconButton } from "@/ui/Button";
 import { CONTROL } from "@/ui/classes";
@@ -19,6 +19,9 @@ export const CONDITION_KINDS: readonly FilterKind[] = [
   "cohort",
   "hogql",
 ];
+
+/** Events of one series beside its first. source: the server's fanion/insights/entities.py */
+const OTHERS_MAX = 19;
 
 interface Props {
   series: Series;
@@ -38,6 +41,7 @@ export function SeriesRow(props: Props) {
   const { series, mark, onChange, errorAt } = props;
   const [isNaming, setNaming] = useState(false);
   const [isFiltered, setFiltered] = useState(series.filters.length > 0);
+  const [isJoining, setJoining] = useState(false);
   const [isMultiplied, setMultiplied] = useState(false);
   const label = `${mark} ${nameOfSeries(series)}`;
   return (
@@ -64,6 +68,15 @@ export function SeriesRow(props: Props) {
             <MenuItem icon={Filter} onSelect={() => setFiltered(true)}>
               {words.addCondition}
             </MenuItem>
+            {props.maths === undefined && (
+              <MenuItem
+                icon={Plus}
+                onSelect={() => setJoining(true)}
+                disabled={(series.others ?? []).length >= OTHERS_MAX}
+              >
+                {words.orAnother}
+              </MenuItem>
+            )}
             <MenuItem icon={Pencil} onSelect={() => setNaming(true)}>
               {words.rename}
             </MenuItem>
@@ -80,6 +93,16 @@ export function SeriesRow(props: Props) {
             </MenuItem>
           </Menu>
         </div>
+        <OtherEvents
+          series={series}
+          mark={mark}
+          isJoining={isJoining}
+          onChange={(others) => {
+            setJoining(false);
+            onChange(withOthers(series, others));
+          }}
+        />
+        {errorAt("nodes") && <p className="text-bad text-sm">{errorAt("nodes")}</p>}
         {(isNaming || series.name !== undefined) && (
           <NameField series={series} label={words.nameOf(mark)} onChange={onChange} />
         )}
@@ -108,6 +131,54 @@ export function SeriesRow(props: Props) {
       </div>
     </li>
   );
+}
+
+/** The further events of a series, any of which counts as well. */
+function OtherEvents(props: {
+  series: Series;
+  mark: string;
+  isJoining: boolean;
+  onChange: (others: readonly SeriesEvent[]) => void;
+}) {
+  const { others = [] } = props.series;
+  const label = (place: number) => words.orEvent(props.mark, place + 1);
+  return (
+    <>
+      {others.map((one, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: pickers keep no state of their own.
+        <div key={place} className="flex min-w-0 items-start gap-1">
+          <div className="min-w-0 flex-1">
+            <EventPicker
+              label={label(place)}
+              event={one.event}
+              onChange={(event) => props.onChange(others.with(place, { event }))}
+              action={one.action}
+              onAction={(action) => props.onChange(others.with(place, { event: null, action }))}
+            />
+          </div>
+          <IconButton
+            icon={X}
+            label={words.removeEvent(place + 1)}
+            onClick={() => props.onChange(others.toSpliced(place, 1))}
+          />
+        </div>
+      ))}
+      {props.isJoining && (
+        <EventPicker
+          key={others.length}
+          label={label(others.length)}
+          event={undefined}
+          onChange={(event) => props.onChange([...others, { event }])}
+          onAction={(action) => props.onChange([...others, { event: null, action }])}
+          autoFocus
+        />
+      )}
+    </>
+  );
+}
+
+function withOthers({ others: _, ...series }: Series, others: readonly SeriesEvent[]): Series {
+  return others.length === 0 ? series : { ...series, others };
 }
 
 function withEvent({ action: _, ...series }: Series, event: string | null): Series {

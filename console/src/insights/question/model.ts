@@ -34,11 +34,17 @@ export interface SeriesAction {
   name: string;
 }
 
-/** The events of a question: a line in a trend, a step in a funnel. */
-export interface Series {
+/** An event, any event, or the events of an action. */
+export interface SeriesEvent {
   /** null: any event, or those of the action */
   event: string | null;
   action?: SeriesAction;
+}
+
+/** The events of a question: a line in a trend, a step in a funnel. */
+export interface Series extends SeriesEvent {
+  /** Further events, any of which counts as well. */
+  others?: readonly SeriesEvent[];
   /** The user's own name for the series. */
   name?: string;
   math: MathName;

@@ -123,6 +123,8 @@ function entityOf(given: unknown): unknown {
   if (!isObject(given)) return given;
   const { id, type, order: _, name, ...rest } = given;
   if (type === "actions") return { ...rest, kind: "ActionsNode", id: Number(id), name };
+  if (type === "groups" && Array.isArray(rest.nodes))
+    return { ...rest, kind: "GroupNode", nodes: rest.nodes.map(entityOf) };
   return { kind: "EventsNode", ...rest, event: id ?? given.event ?? null };
 }
 

@@ -3,7 +3,13 @@ import type { Given } from "@/lib/searchParams";
 import { present } from "@/lib/searchParams";
 import { words } from "@/words/insightsQuestion";
 import { isOfProperty, MATHS, needsProperty, SQL_MATH } from "./maths";
-import { BREAKDOWN_TYPES, type Breakdown, type Series, type SeriesAction } from "./model";
+import {
+  BREAKDOWN_TYPES,
+  type Breakdown,
+  type Series,
+  type SeriesAction,
+  type SeriesEvent,
+} from "./model";
 import { isObject, joined, type Reading } from "./reading";
 
 // Parts of a question that the API and the URL have in common.
@@ -13,8 +19,9 @@ const BINS_MAX = 100;
 const SERIES_NAMES = [
   ...["kind", "event", "id", "name", "custom_name", "math", "math_property", "type", "order"],
   ...["math_property_type", "math_group_type_index", "properties", "fixedProperties", "version"],
-  ...["math_hogql", "math_multiplier"],
+  ...["math_hogql", "math_multiplier", "operator", "nodes"],
 ];
+const NODE_NAMES = ["kind", "event", "id", "name", "custom_name", "math", "type", "version"];
 
 export function readSeries(reading: Reading, place: string, given: unknown): Series | null {
   if (!isObject(given)) {
@@ -23,8 +30,12 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
   }
   reading.known(place, given, SERIES_NAMES);
   const at = (name: string) => joined(place, name);
-  const kind = reading.choice(at("kind"), given.kind, ["EventsNode", "ActionsNode"]);
-  const action = kind === "ActionsNode" ? readAction(reading, at, given) : undefined;
+  const isGroup = given.kind === "GroupNode";
+  const [first, ...others] = isGroup ? readNodes(reading, at("nodes"), given.nodes) : [];
+  if (isGroup && first === undefined) {
+    reading.refuse(at("nodes"), given.nodes, words.list);
+    return null;
+  }
   const filters = [
     ...readConditions(reading, at("properties"), given.properties, "event"),
     ...readConditions(reading, at("fixedProperties"), given.fixedProperties, "event"),
@@ -35,9 +46,8 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
     "session_properties",
   ]);
   return present<Series>({
-    event:
-      action === undefined ? (reading.text(at("event"), given.event ?? given.id) ?? null) : null,
-    action,
+    ...(first ?? readEvent(reading, at, given)),
+    others: others.length === 0 ? undefined : others,
     name: reading.text(at("custom_name"), given.custom_name),
     math: reading.choice(at("math"), given.math, MATHS) ?? "total",
     mathProperty: reading.text(at("math_property"), given.math_property),
@@ -52,6 +62,23 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
     ),
     filters,
   });
+}
+
+/** Return the events of a group; those with conditions of their own are reported. */
+function readNodes(reading: Reading, place: string, given: unknown): SeriesEvent[] {
+  return reading.list(place, given).flatMap((node, index) => {
+    const at = (name: string) => joined(`${place}[${index}]`, name);
+    if (!isObject(node)) return reading.refuse(`${place}[${index}]`, node, words.object) ?? [];
+    reading.known(`${place}[${index}]`, node, NODE_NAMES);
+    return [readEvent(reading, at, node)];
+  });
+}
+
+function readEvent(reading: Reading, at: (name: string) => string, given: Given): SeriesEvent {
+  const kind = reading.choice(at("kind"), given.kind, ["EventsNode", "ActionsNode"]);
+  const action = kind === "ActionsNode" ? readAction(reading, at, given) : undefined;
+  if (action !== undefined) return { event: null, action };
+  return { event: reading.text(at("event"), given.event ?? given.id) ?? null };
 }
 
 function readMultiplier(reading: Reading, place: string, given: unknown): number | undefined {
@@ -71,8 +98,15 @@ function readAction(
   return { id, name: reading.text(at("name"), given.name) ?? words.actionOf(id) };
 }
 
-const writeEntity = ({ event, action }: Series): Given =>
+const writeEvent = ({ event, action }: SeriesEvent): Given =>
   action === undefined ? { event } : { kind: "ActionsNode", id: action.id, name: action.name };
+
+function writeEntity({ event, action, others = [] }: Series): Given {
+  const first = present<SeriesEvent>({ event, action });
+  if (others.length === 0) return writeEvent(first);
+  const nodes = [first, ...others].map((one) => ({ kind: "EventsNode", ...writeEvent(one) }));
+  return { kind: "GroupNode", operator: "OR", nodes };
+}
 
 export const writeSeries = (series: Series): Given =>
   present<Given>({

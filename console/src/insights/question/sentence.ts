@@ -3,7 +3,7 @@ import { plainName } from "@/ui/properties";
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsQuestion";
 import { aggregateOf, isPerPerson, isSumPerPerson, needsProperty, SQL_MATH } from "./maths";
-import { type Breakdown, type Question, type Series, USUAL_LIMIT } from "./model";
+import { type Breakdown, type Question, type Series, type SeriesEvent, USUAL_LIMIT } from "./model";
 
 /** Names for what a question refers to by number. */
 export interface Names extends FilterNames {
@@ -17,15 +17,20 @@ export const code = (value: string): SentencePart => ({ kind: "code", text: valu
 
 const optional = (value: string): Parts => (value === "" ? [] : [text(value)]);
 
-export const eventParts = ({
-  event,
-  action,
-  name,
-}: Pick<Series, "event" | "action" | "name">): Parts => {
+const eventPart = ({ event, action }: SeriesEvent): SentencePart => {
   const plain = event === null ? text(words.anyEvent) : code(plainName(event));
-  const own = action === undefined ? plain : code(action.name);
-  return name === undefined ? [own] : [own, text(words.called), code(name)];
+  return action === undefined ? plain : code(action.name);
 };
+
+/** "`paid` or `refunded` called `Money`" */
+export function eventParts({
+  name,
+  others = [],
+  ...first
+}: Pick<Series, "event" | "action" | "name" | "others">): Parts {
+  const own = [eventPart(first), ...others.flatMap((one) => [text(words.or), eventPart(one)])];
+  return name === undefined ? own : [...own, text(words.called), code(name)];
+}
 
 /** "how often `signed up` happened", with the conditions of the series. */
 export function measureParts(series: Series, names: Names): Parts {

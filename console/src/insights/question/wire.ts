@@ -192,11 +192,11 @@ export function filtersOf(query: Given): Given {
 function partOf([name, value]: [string, unknown]): [string, unknown] {
   if (name === "formulaNodes") return [name, value];
   if (name === "exclusions" && Array.isArray(value)) return [name, value.map(entityOf)];
-  return [
-    snake(name),
-    isObject(value) && ("event" in value || value.kind === "ActionsNode") ? entityOf(value) : value,
-  ];
+  return [snake(name), isObject(value) && isEntity(value) ? entityOf(value) : value];
 }
+
+const isEntity = (value: Given): boolean =>
+  "event" in value || value.kind === "ActionsNode" || value.kind === "GroupNode";
 
 function entityOf(given: Given, order?: number): Given {
   const { kind, event, ...rest } = given;
@@ -205,5 +205,9 @@ function entityOf(given: Given, order?: number): Given {
   );
   const placed = order !== undefined && { order };
   if (kind === "ActionsNode") return { ...named, type: "actions", ...placed };
+  if (kind === "GroupNode" && Array.isArray(given.nodes)) {
+    const nodes = given.nodes.map((node) => entityOf(node));
+    return { ...named, type: "groups", nodes, ...placed };
+  }
   return { ...named, id: event, type: "events", ...placed };
 }

@@ -13,7 +13,8 @@ from fanion.insights.breakdowns import Breakdowns
 from fanion.insights.dates.bounds import FROM_DEFAULT, parse_bound
 from fanion.insights.dates.intervals import DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.query import Entity, Scope
+from fanion.insights.entities import Entity
+from fanion.insights.query import Scope
 from fanion.properties.bindings import MICROSECOND
 from fanion.properties.filters import Node as Conditions
 

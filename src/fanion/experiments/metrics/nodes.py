@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, get_args
 
 from fanion.errors import Invalid
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.query import Entity
 from fanion.properties.filters import ConditionGroup
 from fanion.properties.filters import Node as Conditions
 from fanion.rest.unknown_fields import no_choice, require_known

@@ -11,7 +11,7 @@ from fanion.experiments.calculation.sums_service import ExperimentCalculator
 from fanion.experiments.metrics.reading import read_metric
 from fanion.experiments.planning.plan import DAYS, EVERYBODY, plan_of, shares_of
 from fanion.experiments.planning.schemas import NewPlan, PlanBody
-from fanion.insights.query import Entity
+from fanion.insights.entities import Entity
 from fanion.projects.model import Project
 
 

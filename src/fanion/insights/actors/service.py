@@ -20,9 +20,10 @@ from fanion.events.storage.filters_sql import group_rows
 from fanion.insights.actors.newer_query import Order
 from fanion.insights.calculation.service import Analysis, Calculation, with_test_account_filters
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import ACTION
 from fanion.insights.kinds.service import KINDS_BY_INSIGHT, kind_name, read_query
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.query import ACTION, InsightQuery
+from fanion.insights.query import InsightQuery
 from fanion.insights.sql.compiler import Statement
 from fanion.persons.search_store import NAMES
 from fanion.projects.model import Project

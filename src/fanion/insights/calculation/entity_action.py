@@ -5,7 +5,7 @@ Source: insights.md, section 4e.
 
 from typing import Any
 
-from fanion.insights.query import Entity
+from fanion.insights.entities import Entity
 
 
 def entity_action(entity: Entity, order: int) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from fanion.insights.entities import SqlText
 from fanion.insights.expressions.model import WrittenExpression
-from fanion.insights.query import InsightQuery, SqlText, sql_named
+from fanion.insights.query import InsightQuery, sql_named
 
 # For texts and answers of all projects, one after another: each may take half a second of the
 # processor, and so takes no more than one core, even if its client has left.

@@ -20,9 +20,9 @@ from fanion.insights.calculation.statements_service import (
     UnreadableColumn,
 )
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.conditions import project_conditions
 from fanion.insights.query import (
-    Entity,
     InsightQuery,
     actions_named,
     cohorts_named,

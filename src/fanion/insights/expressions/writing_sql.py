@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from fanion.errors import Invalid
+from fanion.insights.entities import SqlText
 from fanion.insights.expressions.expressions_sql import Expressions
 from fanion.insights.expressions.functions import AGGREGATES
 from fanion.insights.expressions.grammar import (
@@ -27,7 +28,6 @@ from fanion.insights.expressions.model import ColumnPath, WrittenExpression
 from fanion.insights.expressions.nodes import name_of
 from fanion.insights.expressions.row import PROPERTIES_MAX, EventRow
 from fanion.insights.expressions.scope import Column, Inputs, Lent, Names, Scope
-from fanion.insights.query import SqlText
 from fanion.properties.bindings import Bindings
 
 # What BETWEEN compares is written twice, and that of CASE for each WHEN: nested ones multiply.

@@ -10,11 +10,11 @@ Source: insights.md, section 5i.
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fanion.insights.entities import Entity
 from fanion.insights.funnels.actor_tries_sql import tries_of_actors
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.query import FunnelCorrelationQuery
 from fanion.insights.funnels.tries_sql import window_end
-from fanion.insights.query import Entity
 from fanion.insights.sql.compiler import Compiler, Statement
 from fanion.properties.bindings import micros
 

@@ -24,11 +24,11 @@ from typing import Final
 from dateutil.relativedelta import relativedelta
 
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.entities import Entity
 from fanion.insights.funnels.parts import Window
 from fanion.insights.funnels.query import FunnelsQuery
 from fanion.insights.funnels.steps import are_disjoint
 from fanion.insights.funnels.values_sql import event_value
-from fanion.insights.query import Entity
 from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS, with_other_values
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.properties.bindings import micros

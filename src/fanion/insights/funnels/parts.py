@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
+from fanion.insights.entities import NAMES_OF_ENTITY, PERSON_MATHS, Entity
 from fanion.insights.funnels.steps import contains
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import StrictOptions, whole, word
-from fanion.insights.query import NAMES_OF_ENTITY, PERSON_MATHS, Entity
 from fanion.rest.options import Before, Options, read
 from fanion.rest.posthog_insight_fields import OF_ENTITY
 

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 from fanion.insights.breakdowns import Breakdowns, read_breakdowns
 from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import Entity, events
 from fanion.insights.funnels.parts import (
     EXCLUSIONS_MAX,
     STEPS_MAX,
@@ -21,7 +22,7 @@ from fanion.insights.funnels.parts import (
 )
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import OFF, read_question, texts, whole, word
-from fanion.insights.query import Entity, Scope, events
+from fanion.insights.query import Scope
 from fanion.rest.options import Before, Option, Options, items, part, read
 
 Visualization = Literal["steps", "trends", "time_to_convert"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Final
 
-from fanion.insights.query import Entity
+from fanion.insights.entities import Entity
 from fanion.properties.filters import ConditionGroup, Node
 
 # Up to this many overlapping steps, none of which contains all the others, are checked in every
@@ -55,9 +55,11 @@ class Cluster:
 def contains(outer: Entity, inner: Entity) -> bool:
     """Return whether every event of `inner` matches `outer`, judged by their form.
 
-    This holds if `outer` has the same event or action, or any event, and only conditions that
-    `inner` has too.
+    This holds if `outer` has the same event, action or group, or any event, and only conditions
+    that `inner` has too.
     """
+    if outer.nodes not in ((), inner.nodes):
+        return False
     if outer.event is not None and outer.event != inner.event:
         return False
     if outer.action not in (None, inner.action):

@@ -12,8 +12,9 @@ from fanion.errors import Invalid
 from fanion.insights.dates.bounds import parse_bound
 from fanion.insights.dates.intervals import DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
-from fanion.insights.query import Entity, Scope
+from fanion.insights.query import Scope
 from fanion.rest.options import read
 from fanion.rest.unknown_fields import require_known
 

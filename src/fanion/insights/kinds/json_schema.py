@@ -6,10 +6,11 @@ Source: insights.md, sections 1 to 9.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fanion.insights.entities import ACTION_SERIES, SERIES
 from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
 from fanion.insights.parsing.options import CONDITION, GROUP
 from fanion.insights.parsing.query_names import WRAPPERS
-from fanion.insights.query import ACTION_SERIES, SERIES, Scope
+from fanion.insights.query import Scope
 from fanion.insights.trends.query import TRENDS_FILTERS, Series, TrendsQuery
 from fanion.properties.filters import COHORT_TYPES, SQL
 from fanion.properties.json_schema import condition_forms, values_of

@@ -154,6 +154,12 @@ def _number(value: object) -> object:
 
 
 def _entities(fields: Fields) -> Iterator[Fields]:
+    for entity in _entities_of_lists(fields):
+        yield entity
+        yield from _objects(entity, "nodes")
+
+
+def _entities_of_lists(fields: Fields) -> Iterator[Fields]:
     for name in names.ENTITY_LISTS:
         yield from _objects(fields, name)
     for name in names.ENTITIES:

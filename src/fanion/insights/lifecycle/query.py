@@ -8,16 +8,10 @@ from typing import Annotated, ClassVar, Final, Literal, get_args
 
 from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import ENTITIES_MAX, Entity, events, parse_entities, refuse_math
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import read_question, word
-from fanion.insights.query import (
-    ENTITIES_MAX,
-    Entity,
-    Scope,
-    events,
-    parse_entities,
-    refuse_math,
-)
+from fanion.insights.query import Scope
 from fanion.rest.options import Before, Options
 from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 

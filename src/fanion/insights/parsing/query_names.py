@@ -7,7 +7,7 @@ Source: PostHog's published schema; insights.md, sections 1b and 15.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,7 +36,7 @@ class Part:
         return self._filter_names().get(name)
 
     @property
-    def known(self) -> Collection[str]:
+    def known(self) -> Set[str]:
         return (
             self._filter_names().keys()
             | self.drawn
@@ -137,6 +137,9 @@ EXPERIMENT_KINDS = frozenset(
         "ExperimentExposureQuery",
     }
 )
+
+# Names that only a group of events has.
+OF_GROUP: Final = frozenset({"operator", "nodes"})
 
 # An event in `series` or `exclusions`, or an entity of retention.
 EVENTS_NODE = Part(

@@ -7,7 +7,7 @@ Source: insights.md, sections 1b and 15.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fanion.errors import Invalid
 from fanion.insights.parsing import query_names as names
@@ -19,6 +19,13 @@ SERIES_MAX = 100
 _WRAPPED_MAX = 5
 # Names of `filters` that hold a list of events, and names that hold a single event.
 _ENTITY_LISTS = frozenset({"exclusions"})
+# The `type` of an entity by its kind.
+_TYPES: Final[Mapping[object, str | None]] = {
+    None: None,
+    "EventsNode": None,
+    "ActionsNode": "actions",
+    "GroupNode": "groups",
+}
 _ENTITIES = frozenset({"target_entity", "returning_entity"})
 
 
@@ -217,15 +224,17 @@ class StandardForm:
 def _entity(value: object, at: str) -> Translation:
     sent = require_object(value, at)
     kind = sent.get("kind")
-    if kind not in (None, "EventsNode", "ActionsNode"):
-        raise Invalid(
-            f'"{kind}" is not supported. Use "EventsNode" or "ActionsNode".',
-            attr=join_place(at, "kind"),
-        )
-    require_known(sent, names.EVENTS_NODE.known, at)
+    if kind not in _TYPES:
+        detail = f'"{kind}" is not supported. Use "EventsNode", "ActionsNode" or "GroupNode".'
+        raise Invalid(detail, attr=join_place(at, "kind"))
+    is_group = kind == "GroupNode"
+    require_known(sent, names.EVENTS_NODE.known | (names.OF_GROUP if is_group else frozenset()), at)
     translation = Translation()
-    if kind == "ActionsNode":
-        translation.put("type", "actions", join_place(at, "kind"))
+    if (own_type := _TYPES[kind]) is not None:
+        translation.put("type", own_type, join_place(at, "kind"))
+    if is_group:
+        translation.put("operator", sent.get("operator"), join_place(at, "operator"))
+        translation.put_entities("nodes", sent.get("nodes"), join_place(at, "nodes"))
     for name, inner in sent.items():
         filter_name = names.EVENTS_NODE.filter_name(name)
         if filter_name is not None:

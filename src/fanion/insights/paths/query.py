@@ -8,10 +8,11 @@ from typing import Annotated, ClassVar, Final, Self
 
 from fanion.insights.dates.intervals import DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import OFF, read_question, switch, text, texts, whole, word
 from fanion.insights.parsing.path_cleaning import FILTERS_MAX, Cleaning
-from fanion.insights.query import Entity, Scope
+from fanion.insights.query import Scope
 from fanion.rest.json_schema import listed, one_of
 from fanion.rest.options import Before, Option, Options, items
 from fanion.rest.posthog_insight_fields import DISPLAYS

@@ -13,7 +13,8 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.events import event_properties, property_definitions
 from fanion.db.schema.tables import event_definitions
 from fanion.events.definitions.properties import NAMES_MAX, is_trackable
-from fanion.insights.query import Entity, InsightQuery
+from fanion.insights.entities import Entity
+from fanion.insights.query import InsightQuery
 from fanion.properties.filters import Node, Property, leaves
 
 _definition, _property, _carried = event_definitions.c, property_definitions.c, event_properties.c

@@ -13,9 +13,10 @@ from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import DateRange, Interval, Intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.dates.whole_intervals import interval_with, intervals_of, last_intervals
+from fanion.insights.entities import SERIES, Entity, refuse_math
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import OFF, read_question, switch, whole, word
-from fanion.insights.query import SERIES, Entity, Scope, refuse_math
+from fanion.insights.query import Scope
 from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS
 from fanion.properties.bindings import MICROSECOND
 from fanion.rest.json_schema import or_null, reference

@@ -23,8 +23,9 @@ from fanion.events.storage.filters_sql import (
 )
 from fanion.insights.breakdowns import Breakdown
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.entities import Entity, SqlText
 from fanion.insights.expressions.model import ColumnPath, WrittenExpression
-from fanion.insights.query import Entity, Scope, SqlText
+from fanion.insights.query import Scope
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
 from fanion.insights.sql.event_columns import EventColumns

@@ -10,6 +10,7 @@ from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import MATH_OPTIONS, MATHS, NAMES_OF_ENTITY, Entity, events
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import (
     DISTANCE,
@@ -20,7 +21,7 @@ from fanion.insights.parsing.options import (
     whole,
     word,
 )
-from fanion.insights.query import MATH_OPTIONS, MATHS, NAMES_OF_ENTITY, Entity, Scope, events
+from fanion.insights.query import Scope
 from fanion.rest.options import Before, Options, inner
 from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 

@@ -22,10 +22,10 @@ from fanion.insights.dates.comparison import earlier_range, intervals_back, prev
 from fanion.insights.dates.intervals import DateRange, Intervals, widen_to_interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.dates.whole_intervals import intervals_of
+from fanion.insights.entities import read_entity_id
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
-from fanion.insights.query import read_entity_id
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.stickiness.query import StickinessQuery, read_stickiness
 from fanion.insights.stickiness.result import stickiness_entry

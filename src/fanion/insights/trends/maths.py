@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 from fanion.errors import Invalid
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.intervals import MONTHS_IN, Interval
+from fanion.insights.entities import MATHS, NAMES_OF_ENTITY
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import OFF, StrictOptions, number, text, whole, word
-from fanion.insights.query import MATHS, NAMES_OF_ENTITY
 from fanion.rest.options import Before
 from fanion.rest.unknown_fields import no_choice
 

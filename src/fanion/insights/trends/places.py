@@ -14,8 +14,8 @@ from fanion.errors import Invalid
 from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.dates.intervals import DateRange, midnight
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import read_entity_id
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.query import read_entity_id
 from fanion.insights.sql.compiler import OTHER
 from fanion.insights.trends.frames import Frame, last_day
 from fanion.insights.trends.maths import Math

@@ -12,6 +12,7 @@ from fanion.insights.breakdowns import Breakdowns, read_breakdowns
 from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.entities import Entity, SqlText, events
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import (
     DISTANCE,
@@ -23,7 +24,7 @@ from fanion.insights.parsing.options import (
     whole,
     word,
 )
-from fanion.insights.query import Entity, Scope, SqlText, events
+from fanion.insights.query import Scope
 from fanion.insights.trends.formula import CHARS_MAX, Expression, FormulaError, parse_formula
 from fanion.insights.trends.maths import TOTAL, Math
 from fanion.rest.options import Before, Options, items, part, read

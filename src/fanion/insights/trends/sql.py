@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from fanion.insights.query import SqlText
+from fanion.insights.entities import SqlText
 from fanion.insights.sql.breakdown import with_other_values
 from fanion.insights.sql.compiler import OTHER, Statement
 from fanion.insights.trends.counts_sql import Counts, has_few_intervals

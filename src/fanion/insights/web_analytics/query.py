@@ -11,9 +11,10 @@ from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
 from fanion.insights.dates.intervals import DateRange, Interval, cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import DISTANCE, switch, texts, whole, word
-from fanion.insights.query import Entity, Scope
+from fanion.insights.query import Scope
 from fanion.rest.options import Before, Option, Options
 
 WebBreakdown = Literal[

@@ -22,8 +22,8 @@ export function usedParts(question: Question): { used: Question; options: Funnel
   const hasValues = options.visualization !== "time_to_convert";
   const used: Question = {
     ...question,
-    series: question.series.map(({ event, action, name, filters }) =>
-      present({ event, action, name, filters, math: "total" as const }),
+    series: question.series.map(({ event, action, others, name, filters }) =>
+      present({ event, action, others, name, filters, math: "total" as const }),
     ),
     breakdowns: hasValues ? question.breakdowns.map(({ bins: _, ...one }) => one) : [],
   };
