@@ -129,6 +129,18 @@ def test_projects_are_exported_and_imported(shell: Shell, served: Served, tmp_pa
 
 
 @long
+def test_events_are_imported(shell: Shell, tmp_path: Path) -> None:
+    preview, apply = commands_of("docs/import.md")
+    (tmp_path / "events.csv").write_text("Name,Time,User\npaid,2024-05-01,ada\n")
+    mapping = {"event": "Name", "timestamp": "Time", "distinct_id": "User"}
+    (tmp_path / "mapping.json").write_text(json.dumps(mapping))
+
+    shell.run(preview)
+    assert '"event": "Name"' in (tmp_path / "preview.txt").read_text()
+    assert "1 events of this import: all of them." in shell.run(apply)
+
+
+@long
 def test_a_server_sends_traces_and_metrics(tmp_path: Path) -> None:
     [serve] = commands_of("docs/observe.md")
     server = PreloadedServer(tmp_path / "data")

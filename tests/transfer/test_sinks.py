@@ -125,7 +125,11 @@ async def http_sink(
     waiting = RecordedSleep()
     with scripted_server(script) as server:
         async with plain_http.AsyncClient(base_url=server.url, trust_env=False) as client:
-            yield HttpSink(client, PROJECT, body_max, waiting.sleep), server, waiting.seconds
+            yield (
+                HttpSink(client, PROJECT.api_token, body_max, waiting.sleep),
+                server,
+                waiting.seconds,
+            )
 
 
 def numbers(server: ScriptedSource) -> list[Sequence[int]]:

@@ -214,7 +214,7 @@ async def test_events_that_a_command_copies_are_not_given_its_address(tenant: Te
     without = {"event": "a", "distinct_id": "without", "properties": {}}
     with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}
     async with listening(tenant) as url, AsyncExitStack() as stack:
-        sink = await http_sink(stack, url, project, 10**6)
+        sink = await http_sink(stack, url, project.api_token, 10**6)
         assert (
             await sink.write_events([json.dumps(event).encode() for event in (without, with_one)])
             == 0

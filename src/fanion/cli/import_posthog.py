@@ -183,7 +183,7 @@ class _Import:
         async with AsyncExitStack() as stack:
             serving = None if is_shared else _lock_data_folder(stack, self.settings)
             if serving is not None:
-                yield await http_sink(stack, serving, project, bytes_max)
+                yield await http_sink(stack, serving, project.api_token, bytes_max)
                 return
             log = await open_log(self.settings, self.records)
             stack.push_async_callback(log.close)
@@ -210,7 +210,7 @@ def _lock_data_folder(stack: AsyncExitStack, settings: Settings) -> str | None:
     return None
 
 
-async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes_max: int) -> Sink:
+async def http_sink(stack: AsyncExitStack, address: str, project_key: str, bytes_max: int) -> Sink:
     headers = {
         "content-type": "application/json",
         "user-agent": f"fanion/{__version__}",
@@ -218,7 +218,7 @@ async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes
         ADDRESS_HEADER: NO_ADDRESS,
     }
     client = httpx.AsyncClient(base_url=address, headers=headers, timeout=SEND_S, trust_env=False)
-    return HttpSink(await stack.enter_async_context(client), project, bytes_max)
+    return HttpSink(await stack.enter_async_context(client), project_key, bytes_max)
 
 
 def _misses_members(report: Report) -> bool:

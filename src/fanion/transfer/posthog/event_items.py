@@ -55,17 +55,18 @@ def item_of(event: PosthogEvent) -> bytes:
             "distinct_id": event.distinct_id,
             "uuid": event.id,
             "timestamp": event.time.isoformat(),
-            "properties": _properties(event),
+            "properties": own_properties(event.properties, event.elements_chain),
         }
     )
 
 
-def _properties(event: PosthogEvent) -> Mapping[str, Any]:
-    properties = dict(event.properties)
+def own_properties(given: Mapping[str, Any], elements_chain: str | None) -> dict[str, Any]:
+    """Return the properties with the elements, without what is derived from other properties."""
+    properties = dict(given)
     if "$groups" in properties:
         # Derived from the groups and the indexes of their types, which differ between projects.
         for name in _DERIVED:
             properties.pop(name, None)
-    if event.elements_chain:
-        properties.setdefault("$elements_chain", event.elements_chain)
+    if elements_chain:
+        properties.setdefault("$elements_chain", elements_chain)
     return properties

@@ -129,10 +129,10 @@ class LogSink:
 
 @dataclass(frozen=True, slots=True)
 class HttpSink:
-    """A sink that sends to a server on this machine, as a historical migration."""
+    """A sink that sends to a server, as a historical migration."""
 
     client: httpx.AsyncClient
-    project: Project
+    project_key: str
     body_bytes_max: int
     sleep: Sleep = asyncio.sleep
 
@@ -155,7 +155,7 @@ class HttpSink:
         return False
 
     async def _send_batch(self, batch: Sequence[bytes]) -> int:
-        head = {"api_key": self.project.api_token, "historical_migration": True}
+        head = {"api_key": self.project_key, "historical_migration": True}
         body = msgspec.json.encode(head)[:-1] + b',"batch":[' + b",".join(batch) + b"]}"
         backoff = CopyBackoff()
         while True:
