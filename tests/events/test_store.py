@@ -478,6 +478,30 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     assert {row.person_id for row in of_ada} == {survivor}
 
 
+async def test_events_of_ids_that_were_split_off_get_their_persons(
+    events: EventStore, project_id: int
+) -> None:
+    former, new, own = (UUID(int=number) for number in range(21, 24))
+    months = [event(project_id, minutes=-n * 60 * 24 * 31, person_id=former) for n in range(3)]
+    others = [event(project_id, distinct_id="bob", person_id=person) for person in (former, own)]
+    await insert(events, [*months, *others])
+
+    assert await events.send_moves(project_id, {"ada": new, "cid": own})
+    await events.mutated()
+
+    assert not await events.send_moves(project_id, {"ada": new, "cid": own})
+    stored = {row.uuid: row.person_id for row in await page(events, project_id)}
+    assert stored == {
+        **{sent.uuid: new for sent in months},
+        **{sent.uuid: sent.person_id for sent in others},
+    }
+    copies = await page(events, project_id, distinct_id="ada")
+    assert {row.person_id for row in copies} == {new}
+    counted = await events.counts.of_distinct_ids(project_id, ["ada", "bob", "cid"])
+    assert {name: number for name, (number, _) in counted.items()} == {"ada": 3, "bob": 2}
+    assert counted["ada"][1] == months[-1].timestamp
+
+
 # It takes seconds: longer than the second that a statement has here.
 async def test_a_deletion_may_take_longer_than_a_statement_may(
     events: EventStore, project_id: int

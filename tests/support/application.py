@@ -64,7 +64,9 @@ BASE_URL = "http://fanion.test"
 INGESTED_S = 60
 LOOK_S = 0.05  # interval of checks when another server may have ingested
 # A machine that also runs other tests may pause for seconds.
-PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S, erasure_s=SOON_S, merge_s=SOON_S)
+PATIENT = RequestWaits(
+    project_s=SOON_S, flags_s=SOON_S, erasure_s=SOON_S, merge_s=SOON_S, split_s=SOON_S
+)
 # Entries are deleted once they are ingested.
 _REMAINS = text("""
 SELECT EXISTS (SELECT

@@ -70,6 +70,7 @@ POST_READS = {
     "/feature_flags/reach/": "feature_flag:read",
     "/feature_flags/preview_change/": "feature_flag:read",
     "/persons/{id}/merge/preview/": "person:read",
+    "/persons/{id}/split/preview/": "person:read",
     "/cohorts/preview/": "cohort:read",
     "/experiments/plan/": "experiment:read",
     **dict.fromkeys(

@@ -59,6 +59,7 @@ LOOPS: Final = (
     Loop("mirror", Role.JOBS, Runs.ONE, "sends the event store changes that were left unsent"),
     Loop("erasures", Role.JOBS, Runs.ONE, "finishes deletions of persons"),
     Loop("project_deletions", Role.JOBS, Runs.ONE, "deletes what deleted projects held"),
+    Loop("splits", Role.JOBS, Runs.ONE, "moves events of split persons"),
     Loop("squash", Role.JOBS, Runs.ONE, "writes merged persons into their events"),
     Loop("session_rows", Role.JOBS, Runs.ONE, "calculates a row for each session"),
     Loop("property_columns", Role.JOBS, Runs.ONE, "gives used properties dedicated columns"),

@@ -81,11 +81,13 @@ class RequestWaits:
         flags_s: For changed flags.
         erasure_s: For the end of a deletion, which then continues in the background.
         merge_s: For the end of a merge of persons, which is then made all the same.
+        split_s: For the events of a split person, which then follow in the background.
     """
 
     project_s: float = STORE_WAIT_S
     flags_s: float = BUILD_WAIT_S
     erasure_s: float = 10.0
+    split_s: float = 10.0
     merge_s: float = 10.0
 
 

@@ -38,6 +38,7 @@ from fanion.persons.erasure_store import (
     forget_erasures,
     unfinished_erasures,
 )
+from fanion.persons.splits.store import is_splitting
 from fanion.runtime.background import Backoff, run_loop
 from fanion.runtime.failure_log import FailureLog
 
@@ -168,13 +169,16 @@ class ErasureWorker:
     async def _may_begin(self, erasure: Erasure) -> bool:
         """Return whether nothing from before the deletion can still reach the event store.
 
-        Everything accepted before it must be ingested, and every change committed before it must
-        have been sent.
+        Everything accepted before it must be ingested, every change committed before it must have
+        been sent, and events of distinct ids that were split off must have followed: they would be
+        deleted with the former person.
         """
         lanes = await lane_backlogs(self._records, self._accepted)
         if any(lane.oldest is not None and lane.oldest <= erasure.requested_at for lane in lanes):
             return False
         async with self._records.read() as connection:
+            if await connection.run_sync(is_splitting, erasure.project_id):
+                return False
             return not await connection.run_sync(is_unmirrored, erasure.project_id, erasure.version)
 
     def _loop_time(self, moment: float) -> float:

@@ -14,6 +14,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import claimed_positions, consumers_before
 from fanion.persons.merge_log.store import forget_old
+from fanion.persons.splits.store import splitting_projects
 from fanion.runtime.background import Backoff, run_loop
 
 EVERY_S: Final = 3600.0
@@ -62,8 +63,22 @@ class SquashWorker:
             EventStoreUnavailable: The event store failed.
             RecordsUnavailable: The records store failed.
         """
-        if squashed := await self.events.squash(self.overrides_min, self.batches_committed):
+        if squashed := await self.events.squash(self.overrides_min, self._settled):
             structlog.get_logger().info("persons_squashed", persons=squashed)
+
+    async def _settled(self) -> None:
+        """Wait until no batch or split begun before the call needs the overrides.
+
+        Events that are still to follow a split get its person. If that was merged meanwhile, they
+        need its override.
+        """
+        await self.batches_committed()
+        backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
+        while True:
+            async with self.records.read() as connection:
+                if not await connection.run_sync(splitting_projects):
+                    return
+            await asyncio.sleep(backoff.next_s())
 
     async def batches_committed(self) -> None:
         """Wait for the end of all batches and retries of dead letters begun before the call.

@@ -135,7 +135,7 @@ class PersonChanges:
         self, project_id: int, person: UUID | int
     ) -> tuple[PersonState, Sequence[str]]:
         async with self.records.read() as connection:
-            result = await connection.run_sync(_find_state, project_id, person)
+            result = await connection.run_sync(find_state, project_id, person)
         if result is None:
             raise NotFound
         return result
@@ -153,7 +153,7 @@ class PersonChanges:
             structlog.get_logger().warning("person_not_mirrored", reason=str(error))
 
 
-def _find_state(
+def find_state(
     connection: Connection, project_id: int, person: UUID | int
 ) -> tuple[PersonState, Sequence[str]] | None:
     condition = _person.id == person

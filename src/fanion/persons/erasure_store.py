@@ -61,9 +61,9 @@ def begin_erasure(
     _remove_person(connection, project_id, person_id, person.uuid)
     forget_waiting(connection, project_id, distinct_ids)
     forget_persons(connection, project_id, (person.uuid, *merged))
-    _forget_results(connection, project_id)
+    forget_results(connection, project_id)
     record_activity(connection, _deletion_activity(author, person.uuid))
-    floor = _raise_floor(connection, project_id, max(person.version, version))
+    floor = raise_floor(connection, project_id, max(person.version, version))
     return _record_erasure(
         connection, author, (person.uuid, *merged), distinct_ids, floor, with_events=with_events
     )
@@ -102,8 +102,8 @@ def repeat_erasure(connection: Connection, author: Author, former: Erasure, vers
         floor = max(floor, row.version)
     forget_waiting(connection, former.project_id, sorted(distinct_ids))
     forget_persons(connection, former.project_id, sorted(uuids))
-    _forget_results(connection, former.project_id)
-    floor = _raise_floor(connection, former.project_id, floor)
+    forget_results(connection, former.project_id)
+    floor = raise_floor(connection, former.project_id, floor)
     _record_erasure(
         connection, author, sorted(uuids), distinct_ids, floor, with_events=former.with_events
     )
@@ -142,7 +142,7 @@ def finish_erasure(connection: Connection, erasure_id: int, now: datetime) -> No
         .returning(_erasure.project_id)
     )
     if project_id is not None:
-        _forget_results(connection, project_id)
+        forget_results(connection, project_id)
 
 
 def forget_erasures(connection: Connection, finished_before: datetime) -> None:
@@ -182,12 +182,12 @@ def _remove_person(connection: Connection, project_id: int, person_id: int, uuid
     connection.execute(delete(persons).where(_person.id == person_id))
 
 
-def _forget_results(connection: Connection, project_id: int) -> None:
+def forget_results(connection: Connection, project_id: int) -> None:
     """Delete the project's insight results, which may contain a property value of the person."""
     connection.execute(delete(insight_results).where(insight_results.c.project_id == project_id))
 
 
-def _raise_floor(connection: Connection, project_id: int, version: int) -> int:
+def raise_floor(connection: Connection, project_id: int, version: int) -> int:
     """Raise the project's floor above `version` and above its former value."""
     known = connection.scalar(
         select(_floor.version).where(_floor.project_id == project_id).with_for_update()

@@ -196,6 +196,8 @@ class Population:
     Args:
         persons: By distinct id; two distinct ids of a person must share one PersonState.
         bytes_max: The limit of the properties of one person.
+        split_ids: For distinct ids that were split off and have no person now: the UUID that their
+            person would have → the one that it gets instead.
     """
 
     def __init__(
@@ -203,7 +205,9 @@ class Population:
         project_id: int,
         persons: Mapping[str, PersonState],
         bytes_max: int = PROPERTIES_BYTES_MAX,
+        split_ids: Mapping[UUID, UUID] | None = None,
     ) -> None:
+        self._split_ids = split_ids or {}
         self._project_id = project_id
         self._bytes_max = bytes_max
         self._persons = dict(persons)
@@ -357,8 +361,7 @@ class Population:
         return _survivor(person)
 
     def _create_person(self, distinct_id: str, timestamp: datetime) -> PersonState:
-        uuid = person_uuid(self._project_id, distinct_id)
-        person = PersonState(None, uuid, {}, False, timestamp, 0)
+        person = PersonState(None, self._new_uuid(distinct_id), {}, False, timestamp, 0)
         self._created.append(person)
         self._attach(distinct_id, person)
         return person
@@ -367,8 +370,12 @@ class Population:
         """Return the person that a distinct id without one would get."""
         known = self._anonymous.get(distinct_id)
         if known is None:
-            known = self._anonymous[distinct_id] = person_uuid(self._project_id, distinct_id)
+            known = self._anonymous[distinct_id] = self._new_uuid(distinct_id)
         return known
+
+    def _new_uuid(self, distinct_id: str) -> UUID:
+        uuid = person_uuid(self._project_id, distinct_id)
+        return self._split_ids.get(uuid, uuid) if self._split_ids else uuid
 
     def _join_id(self, command: PersonCommand, distinct_id: str, person: PersonState) -> None:
         """Give an unknown distinct id to the person of another one.

@@ -55,9 +55,10 @@ class ActivityEntry(Struct, kw_only=True):
     activity: Annotated[
         str,
         Meta(
-            description="`created`, `updated`, `deleted`, `imported`: a file for a cohort, or "
-            "`people_merged_into`: persons by request, whose ids are in `changes`, or `exported`: "
-            "the data of a person as one file. With the scope "
+            description="`created`, `updated`, `deleted`, `imported`: a file for a cohort, "
+            "`people_merged_into`: persons by request, whose ids are in `changes`, `split_person`: "
+            "distinct ids as new persons, whose ids are in `changes`, or `exported`: the data of a "
+            "person as one file. With the scope "
             "`User`, what happened at an account: `logged_in` and others."
         ),
     ]

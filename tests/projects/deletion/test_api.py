@@ -19,7 +19,13 @@ from fanion.db.schema.insights import (
     flag_evaluations,
     insight_results,
 )
-from fanion.db.schema.persons import merge_authors, person_erasures, person_merges
+from fanion.db.schema.persons import (
+    merge_authors,
+    person_erasures,
+    person_merges,
+    person_splits,
+    split_ids,
+)
 from fanion.db.schema.servers import query_cancellations
 from fanion.db.schema.tables import (
     metadata,
@@ -166,6 +172,8 @@ async def fill(tenant: Tenant) -> None:
             "distinct_ids_count": 0,
         },
         merge_authors: {"event_uuid": uuid4(), "created_at": NOW},
+        person_splits: {"moves": {}, "version": 1},
+        split_ids: {"person": uuid4(), "replaced_by": uuid4()},
         alert_checks: {
             "alert_id": alert["id"],
             "checked_at": NOW,

@@ -31,6 +31,7 @@ from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.ingest.project_deletion_worker import ProjectDeletionWorker
 from fanion.ingest.squash_worker import SquashWorker
+from fanion.persons.splits.worker import SplitWorker
 from fanion.persons.state.versions_store import Versions
 from fanion.runtime.background import BackgroundTask
 
@@ -58,6 +59,7 @@ class Ingestion:
     old_events: OldEventsWorker
     squashing: SquashWorker
     cluster_tables: ClusterTablesWorker | None
+    splitting: SplitWorker
     mirroring: MirrorWorker
     group_mirror: GroupMirror
 
@@ -81,6 +83,7 @@ class Ingestion:
             "project_deletions": self.project_deletion.run,
             "old_events": self.old_events.run,
             "squash": self.squashing.run,
+            "splits": self.splitting.run,
             "ledger": self.ledger.run,
             "stored_events": self.comparing.run,
         }
@@ -102,6 +105,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
     journal = ErasureJournal(settings.data.resolve() if records.dialect == "sqlite" else None)
     turn, recent, versions = asyncio.Lock(), PersonCache(), Versions(records)
     preparer = Preparer(settings.geoip_db) if is_here and settings.answering > 1 else None
+    squashing = SquashWorker(records, events, now)
     consumers: tuple[Consumer, ...] = ()
     if is_here:
         consumers = _build_consumers(public, events, preparer, turn, recent, versions, live)
@@ -116,7 +120,8 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
         project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
         old_events=OldEventsWorker(records, events, now),
-        squashing=SquashWorker(records, events, now),
+        squashing=squashing,
+        splitting=SplitWorker(records, events, squashing.batches_committed, context.waits.split_s),
         cluster_tables=ClusterTablesWorker(records, engine) if engine.cluster else None,
         mirroring=MirrorWorker(records, events),
         group_mirror=GroupMirror(

@@ -95,6 +95,8 @@ from fanion.persons.merge_log.api import MergeLogApi
 from fanion.persons.merge_log.store import MergeLog
 from fanion.persons.merge_requests.api import PersonMergesApi
 from fanion.persons.merge_requests.service import PersonMerges
+from fanion.persons.splits.api import PersonSplitsApi
+from fanion.persons.splits.service import PersonSplits
 from fanion.persons.timeline.api import TimelineApi
 from fanion.persons.timeline.service import Timelines
 from fanion.persons.values_api import PersonValuesApi
@@ -157,6 +159,7 @@ CONTROLLERS = (
     PersonsApi,
     PersonMergesApi,
     MergeLogApi,
+    PersonSplitsApi,
     PersonValuesApi,
     TimelineApi,
     PersonExportApi,
@@ -365,6 +368,14 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         ),
         "merges": PersonMerges(
             records, events, server.public.log, is_merged, server.public.context.waits.merge_s
+        ),
+        "splits": PersonSplits(
+            records,
+            events,
+            server.ingestion.turn,
+            server.ingestion.recent.evict_person,
+            server.ingestion.splitting.followed,
+            server.ingestion.versions,
         ),
         "merge_log": MergeLog(records),
         "timelines": _timelines(server),

@@ -92,8 +92,8 @@ person_merges = Table(
         "ix_person_merges_other_person",
         "project_id",
         "other_person",
-        sqlite_where=text("other_person IS NOT NULL"),
-        postgresql_where=text("other_person IS NOT NULL"),
+        sqlite_where=text("event_uuid IS NULL"),
+        postgresql_where=text("event_uuid IS NULL"),
     ),
     sqlite_autoincrement=True,
 )
@@ -106,6 +106,27 @@ merge_authors = Table(
     Column("event_uuid", Uuid, primary_key=True),
     Column("user_id", ID, nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
+)
+
+# Events that are still to be given to persons that were split off, a row for each project. `moves`
+# has the person, as text, of each distinct id; a later split of an id replaces the earlier one.
+person_splits = Table(
+    "person_splits",
+    metadata,
+    Column("project_id", ID, primary_key=True, autoincrement=False),
+    Column("moves", Json, nullable=False),
+    # That of the last split.
+    Column("version", BigInteger, nullable=False),
+)
+
+# Distinct ids that were split off, as the UUIDs that persons created for them would have: those
+# belong to others. If such an id is without a person, its next one gets `replaced_by`.
+split_ids = Table(
+    "split_ids",
+    metadata,
+    Column("project_id", ID, primary_key=True, autoincrement=False),
+    Column("person", Uuid, primary_key=True),
+    Column("replaced_by", Uuid, nullable=False),
 )
 
 # The person of each UUID. In SQLite this is a view of `persons`; in PostgreSQL it is a table, with

@@ -1,7 +1,7 @@
 """Counts of the events of a project: by name, by day, by person."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -9,6 +9,8 @@ from fanion.events.event import Days
 from fanion.events.storage.client import Read
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.native_format import micros
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 COUNT = """
   SELECT count()
@@ -68,6 +70,13 @@ COUNT_OF_PERSONS = """
      AND (person_id IN {persons:Array(UUID)} OR person_id IN (SELECT old_person FROM merged))
 GROUP BY person
 """
+COUNT_OF_IDS = """
+  SELECT distinct_id, uniqExact(uuid), toUnixTimestamp64Micro(min(timestamp))
+    FROM events_by_distinct_id
+   WHERE project_id = {project_id:UInt64}
+     AND distinct_id IN {distinct_ids:Array(String)}
+GROUP BY distinct_id
+"""
 COUNT_SECONDS_MAX: Final = 10
 
 
@@ -107,6 +116,25 @@ class Counts:
         parameters = {"project_id": project_id, "persons": persons}
         counts = await self._ask(COUNT_OF_PERSONS, parameters, COUNT_SECONDS_MAX, estimated=False)
         return {} if not counts.columns else dict(zip(*counts.columns, strict=True))
+
+    async def of_distinct_ids(
+        self, project_id: int, distinct_ids: Sequence[str]
+    ) -> Mapping[str, tuple[int, datetime]]:
+        """Return the number of distinct uuids of each distinct id, and the time of its first event.
+
+        Ids without any are absent.
+
+        Raises:
+            StatementFailed: There are too many events.
+            EventStoreUnavailable: The event store failed.
+        """
+        parameters = {"project_id": project_id, "distinct_ids": distinct_ids}
+        counts = await self._ask(COUNT_OF_IDS, parameters, COUNT_SECONDS_MAX, estimated=False)
+        rows = zip(*counts.columns, strict=True) if counts.columns else ()
+        return {
+            name: (int(number), EPOCH + timedelta(microseconds=int(first)))
+            for name, number, first in rows
+        }
 
     async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
         """Return the number of distinct uuids by day; days without any are absent."""

@@ -54,7 +54,8 @@ from fanion.events.storage.encoder import Batch, EventEncoder, TextEncoder
 from fanion.events.storage.inserts import insert_batch, insert_inputs
 from fanion.events.storage.list_query import Listing
 from fanion.events.storage.marks import read_mark, require_mark
-from fanion.events.storage.mutations import erase, squash
+from fanion.events.storage.moved_events import send_moves
+from fanion.events.storage.mutations import erase, squash, wait_until_done
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.old_events import COUNT_OLD, bound, erase_old
@@ -483,6 +484,25 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         await erase(self._jobs, erasure)
+
+    async def send_moves(self, project_id: int, moves: Mapping[str, UUID]) -> bool:
+        """Give the events of distinct ids to persons, in the background. May be repeated.
+
+        Returns:
+            Whether there were events of other persons; `mutated` waits until these are changed.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        return await self._jobs.run(send_moves, project_id, moves)
+
+    async def mutated(self) -> None:
+        """Wait until all changes of stored events that were begun are made.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        await wait_until_done(self._jobs)
 
     async def count_events(self, project_id: int) -> int:
         """Count the events of a project; copies of one that are not merged yet count, too.

@@ -177,4 +177,7 @@ def _live_event(
 def _owner(resolved: Resolved, distinct_id: str) -> UUID:
     """Return the person that owns the distinct id's events after the batch, or would own them."""
     person = resolved.owners.get(distinct_id)
-    return person_uuid(resolved.project_id, distinct_id) if person is None else person.uuid
+    if person is not None:
+        return person.uuid
+    uuid = person_uuid(resolved.project_id, distinct_id)
+    return resolved.split_ids.get(uuid, uuid)

@@ -75,6 +75,7 @@ class ProjectState:
         version_floor: The version above which new persons start; it rises with every deletion.
         erasures: The deletions of persons that may concern the events.
         is_deleted: Whether the project itself was deleted, so that no event is stored.
+        split_ids: As for `Population`.
     """
 
     persons: Mapping[str, PersonState]
@@ -84,6 +85,7 @@ class ProjectState:
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
     is_deleted: bool = False
+    split_ids: Mapping[UUID, UUID] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class Resolved:
         erased: The number of events left out because their person was deleted.
         version_floor: The version above which new persons start; it rises with every deletion.
         skipped: The requested changes that were not made.
+        split_ids: As for `Population`.
     """
 
     project_id: int
@@ -114,6 +117,7 @@ class Resolved:
     erased: int = 0
     version_floor: int = 0
     skipped: Tally = field(default_factory=Tally)
+    split_ids: Mapping[UUID, UUID] = field(default_factory=dict)
 
     @property
     def newest_version(self) -> int:
@@ -220,7 +224,7 @@ class Resolution:
         self._erased = len(arrived) - len(self.arrived)
         self._known = state
         self._samples = samples
-        self._population = Population(project_id, state.persons)
+        self._population = Population(project_id, state.persons, split_ids=state.split_ids)
         named = named_types(self.arrived) if samples is None else samples.types
         self.new_types = new_types(state.types, named)
         self.types: Mapping[str, int] = {**state.types, **self.new_types}
@@ -266,6 +270,7 @@ class Resolution:
                 self.project_id,
                 [*skipped, *skipped_changes(self.arrived, self.types, changes)],
             ),
+            self._known.split_ids,
         )
 
 

@@ -44,6 +44,8 @@ from fanion.ingest.pipeline.resolve import (
     identified_groups,
 )
 from fanion.persons.erasure_store import load_erasures, load_floors
+from fanion.persons.merge import PersonState, person_uuid
+from fanion.persons.splits.store import load_split_ids
 from fanion.persons.state.conflicts_store import PersonsChanged, changed_persons
 from fanion.persons.state.store import load_states, overridden
 from fanion.persons.state.versions_store import Versions
@@ -334,5 +336,23 @@ def _load_states(
             floors.get(project_id, 0),
             erasures.get(project_id, ()),
             project_id in deleted,
+            _split_ids(connection, project_id, names[project_id], persons, floors),
         )
     return states
+
+
+def _split_ids(
+    connection: Connection,
+    project_id: int,
+    names: Sequence[str],
+    persons: Mapping[str, PersonState],
+    floors: Mapping[int, int],
+) -> dict[UUID, UUID]:
+    """Return the persons to make for distinct ids that were split off, where these have none.
+
+    A split raises the project's floor.
+    """
+    if project_id not in floors:
+        return {}
+    unknown = [person_uuid(project_id, name) for name in names if name not in persons]
+    return load_split_ids(connection, project_id, unknown)

@@ -17,22 +17,34 @@ from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 
 
-class MergeBody(Struct, kw_only=True):
+class PersonMerge(Struct, kw_only=True):
     id: int
-    type: Literal["merge"]
+    type: Annotated[
+        Literal["merge", "split"],
+        Meta(description="`split` if the distinct ids left `person` for `other_person`."),
+    ]
     created_at: Annotated[datetime, Meta(description="When it was made.")]
     person: Annotated[
-        UUID, Meta(description="The person that the distinct ids came to, as it was named then.")
+        UUID,
+        Meta(
+            description="The person that the distinct ids came to, or left, as it was named then."
+        ),
     ]
     other_person: Annotated[
         UUID | None,
-        Meta(description="The person that was merged; null if the distinct id had none."),
+        Meta(
+            description="The person that was merged, or split off; null if the distinct id had "
+            "none."
+        ),
     ]
     distinct_ids: Annotated[
-        list[str], Meta(description=f"The distinct ids that came; the first {IDS_LISTED_MAX}.")
+        list[str],
+        Meta(description=f"The distinct ids that came or left; the first {IDS_LISTED_MAX}."),
     ]
     distinct_ids_count: int
-    event: MergeEvent | None
+    event: Annotated[
+        MergeEvent | None, Meta(description="The event that merged; null for a split.")
+    ]
     user: Annotated[
         UserSummary | None, Meta(description="Who asked for it; null for an event of a client.")
     ]
@@ -43,14 +55,14 @@ class MergeLogApi(Controller):
     tags = ("Persons",)
     opt = scoped("person")
 
-    @get("/{person_id:str}/merges", summary="List what was merged into a person")
+    @get("/{person_id:str}/merges", summary="List the merges and splits of a person")
     async def list_merges(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
         merge_log: NamedDependency[MergeLog],
-    ) -> Paged[MergeBody]:
-        """Return which distinct ids came to a person, the newest first: when, and by which event.
+    ) -> Paged[PersonMerge]:
+        """Return which distinct ids came to a person or left it, the newest first.
 
         Merges into persons that were merged into this one are included. The log has a year, and the
         last two million entries of an installation.
@@ -62,10 +74,10 @@ class MergeLogApi(Controller):
         return page.with_results([_body(entry) for entry in entries], count)
 
 
-def _body(entry: LoggedMerge) -> MergeBody:
-    return MergeBody(
+def _body(entry: LoggedMerge) -> PersonMerge:
+    return PersonMerge(
         id=entry.id,
-        type="merge",
+        type="split" if entry.event is None else "merge",
         created_at=entry.created_at,
         person=entry.person,
         other_person=entry.other_person,

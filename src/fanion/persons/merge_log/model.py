@@ -15,6 +15,15 @@ IDS_LISTED_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedSplit:
+    """A distinct id that leaves a person for a new one."""
+
+    distinct_id: str
+    person: UUID
+    new_person: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class MovedIds:
     """The distinct ids of a person.
 

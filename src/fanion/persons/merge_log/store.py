@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, union_all
 
 from fanion.activity.model import Author
 from fanion.db.bulk import in_chunks, insert_rows
@@ -18,6 +18,7 @@ from fanion.persons.merge import Changes, Join
 from fanion.persons.merge_log.model import (
     IDS_LISTED_MAX,
     LoggedMerge,
+    LoggedSplit,
     MergeEvent,
     MovedIds,
     moved_ids,
@@ -85,6 +86,23 @@ def _row(project_id: int, now: datetime, join: Join, moved: MovedIds) -> tuple[A
     )
 
 
+def log_splits(connection: Connection, author: Author, splits: Sequence[LoggedSplit]) -> None:
+    """Log distinct ids that a user splits off a person."""
+    rows = [
+        {
+            "project_id": author.project_id,
+            "created_at": author.now,
+            "person": split.person,
+            "other_person": split.new_person,
+            "distinct_ids": [split.distinct_id],
+            "distinct_ids_count": 1,
+            "user_id": author.user_id,
+        }
+        for split in splits
+    ]
+    connection.execute(insert(person_merges), rows)
+
+
 def note_authors(connection: Connection, author: Author, events: Sequence[UUID]) -> None:
     """Note the user who asked for the merges that these events will make."""
     rows = [
@@ -129,22 +147,30 @@ class MergeLog:
                     & (_author.event_uuid == _merge.event_uuid),
                 ).outerjoin(users, users.c.id == func.coalesce(_merge.user_id, _author.user_id))
             )
-            .where(*about)
+            .where(about)
             .order_by(_merge.id.desc())
         )
         async with self.records.read() as connection:
-            count = select(func.count()).select_from(person_merges).where(*about)
+            count = select(func.count()).select_from(person_merges).where(about)
             total = await connection.scalar(count)
             rows = (await connection.execute(statement.limit(limit).offset(offset))).all()
         return [_entry(row) for row in rows], total or 0
 
 
-def _about(project_id: int, person: UUID) -> Sequence[ColumnElement[bool]]:
+def _about(project_id: int, person: UUID) -> ColumnElement[bool]:
     merged = select(_override.old_person).where(
         _override.project_id == project_id, _override.new_person == person
     )
-    is_about = or_(_merge.person == person, _merge.person.in_(merged))
-    return _merge.project_id == project_id, is_about
+    of_project = _merge.project_id == project_id
+    splits = select(_merge.id).where(of_project, _merge.event_uuid.is_(None))
+    # Each part has an index.
+    ids = union_all(
+        select(_merge.id).where(of_project, _merge.person == person),
+        select(_merge.id).where(of_project, _merge.person.in_(merged)),
+        splits.where(_merge.other_person == person),
+        splits.where(_merge.other_person.in_(merged)),
+    )
+    return _merge.id.in_(ids)
 
 
 def _entry(row: Row[Any]) -> LoggedMerge:
@@ -172,10 +198,44 @@ def _entry(row: Row[Any]) -> LoggedMerge:
 
 
 def forget_persons(connection: Connection, project_id: int, persons: Sequence[UUID]) -> None:
-    """Delete the entries about deleted persons, which have their distinct ids."""
+    """Delete the entries about deleted persons, which have their distinct ids.
+
+    The entries of persons that they were split off name these ids too.
+    """
     for some in in_chunks(persons):
-        named = or_(_merge.person.in_(some), _merge.other_person.in_(some))
-        connection.execute(delete(person_merges).where(_merge.project_id == project_id, named))
+        _forget_at_others(connection, project_id, some)
+        of_project = delete(person_merges).where(_merge.project_id == project_id)
+        connection.execute(of_project.where(_merge.person.in_(some)))
+        is_split = _merge.event_uuid.is_(None)
+        connection.execute(of_project.where(is_split, _merge.other_person.in_(some)))
+
+
+def _forget_at_others(connection: Connection, project_id: int, persons: Sequence[UUID]) -> None:
+    splits = connection.execute(
+        select(_merge.person, _merge.distinct_ids)
+        .where(_merge.project_id == project_id, _merge.event_uuid.is_(None))
+        .where(_merge.other_person.in_(persons))
+    ).all()
+    for person, ids in splits:
+        entries = connection.execute(
+            select(_merge.id, _merge.distinct_ids, _merge.distinct_id).where(
+                _about(project_id, _survivor(connection, project_id, person))
+            )
+        )
+        naming = [
+            entry.id
+            for entry in entries
+            if entry.distinct_id in ids or not set(ids).isdisjoint(entry.distinct_ids)
+        ]
+        for some in in_chunks(naming):
+            connection.execute(delete(person_merges).where(_merge.id.in_(some)))
+
+
+def _survivor(connection: Connection, project_id: int, person: UUID) -> UUID:
+    became = select(_override.new_person).where(
+        _override.project_id == project_id, _override.old_person == person
+    )
+    return connection.scalar(became) or person
 
 
 def forget_old(connection: Connection, now: datetime, entries_max: int = ENTRIES_MAX) -> bool:

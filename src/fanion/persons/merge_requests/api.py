@@ -149,8 +149,8 @@ class PersonMergesApi(Controller):
         """Merge persons into this one, as one `$merge_dangerously` event for each of `ids` does.
 
         Identified persons are merged too. The values of this person win over those of the others,
-        and earlier ones of `ids` over later ones. All are merged or none. It cannot be undone; see
-        the preview.
+        and earlier ones of `ids` over later ones. All are merged or none. A split can
+        give distinct ids and events back, but no properties; see the preview.
 
         The response is 201, with the merged person, when the merge is done. Persons that were
         merged before are not an error. It is 202, with the person as it is, when events that were
@@ -301,7 +301,7 @@ def _irreversible(preview: Preview, identities_lost: int) -> list[Irreversible]:
         return []
     details = {
         "persons_joined": "Events and distinct ids of the merged persons belong to the remaining "
-        "one. They cannot be separated again."
+        "one. Distinct ids can be split off again with their events, but without properties."
     }
     if lost := preview.outcome.lost:
         details["property_values_lost"] = f"Values of properties that are lost: {lost}."

@@ -49,6 +49,8 @@ from fanion.db.schema.persons import (
     person_erasures,
     person_floors,
     person_merges,
+    person_splits,
+    split_ids,
 )
 from fanion.db.schema.servers import query_cancellations
 from fanion.db.schema.tables import (
@@ -101,6 +103,8 @@ EMPTIED: Final[tuple[Table, ...]] = (
     person_erasures,
     person_merges,
     merge_authors,
+    person_splits,
+    split_ids,
     mirror_outbox,
     groups,
     group_types,

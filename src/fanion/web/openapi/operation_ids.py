@@ -91,6 +91,8 @@ _IDS: Mapping[str, str] = {
     "get /api/projects/{}/persons/{}/merges/": "listPersonMerges",
     "post /api/projects/{}/persons/{}/merge/": "mergePersons",
     "post /api/projects/{}/persons/{}/merge/preview/": "previewPersonMerge",
+    "post /api/projects/{}/persons/{}/split/": "splitPerson",
+    "post /api/projects/{}/persons/{}/split/preview/": "previewPersonSplit",
     "post /api/projects/{}/persons/{}/update_property/": "updatePersonProperty",
     "post /api/projects/{}/webhooks/{}/rotate_secret/": "rotateWebhookSecret",
     **{

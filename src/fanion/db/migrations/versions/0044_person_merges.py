@@ -12,7 +12,7 @@ down_revision = "0043"
 oldest_program = "0031"
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-_NAMED = sa.text("other_person IS NOT NULL")
+_SPLITS = sa.text("event_uuid IS NULL")
 
 
 def upgrade() -> None:
@@ -40,8 +40,8 @@ def upgrade() -> None:
         "ix_person_merges_other_person",
         "person_merges",
         ["project_id", "other_person"],
-        sqlite_where=_NAMED,
-        postgresql_where=_NAMED,
+        sqlite_where=_SPLITS,
+        postgresql_where=_SPLITS,
     )
     op.create_table(
         "merge_authors",
