@@ -176,6 +176,12 @@ def _pressing(name: str) -> Prepare:
     return press
 
 
+def _split_person(console: Console) -> None:
+    console.page.get_by_label("Select visitor-").first.check()
+    console.page.get_by_role("button", name="Split off…").click()
+    console.page.get_by_role("dialog").get_by_text("Properties and static").wait_for()
+
+
 def _delete_person(console: Console) -> None:
     console.page.get_by_role("button", name="More actions").click()
     console.page.get_by_role("menuitem", name="Delete…").click()
@@ -266,6 +272,8 @@ SCREENS = (
     _person("person-hostile", _attacker),
     *(_person(f"person-{tab}", _attacker, tab=tab) for tab in PERSON_TABS),
     _person("person-merge", _somebody, _pressing("Merge with…")),
+    _person("person-merges", _somebody, tab="ids"),
+    _person("person-split", _somebody, _split_person, tab="ids"),
     _person("person-delete", _somebody, _delete_person),
     _in_project("groups", "groups"),
     _in_project("group", "groups/0/company-3"),

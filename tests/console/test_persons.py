@@ -205,7 +205,7 @@ def test_the_cohorts_and_ids_of_a_person_are_listed(
     page = open_person(console, project, ann, "?tab=cohorts")
 
     expect(page.get_by_role("link", name="By hand")).to_be_visible()
-    page.get_by_role("tab", name="Ids").click()
+    page.get_by_role("tab", name="Identities").click()
     expect(page.get_by_role("button", name=f"Copy {ann['distinct_ids'][0]}")).to_be_visible()
 
 
@@ -227,6 +227,39 @@ def test_persons_are_merged_after_a_preview(console: Console, project: Project, 
     expect(dialog).to_have_count(0)
     expect(page.get_by_text("2 distinct ids")).to_be_visible()
     assert project.person("bob")["id"] == ann["id"]
+
+
+def test_a_distinct_id_is_split_off_after_a_preview(
+    console: Console, project: Project, ann: Json
+) -> None:
+    project.capture({"event": "seen", "distinct_id": "phone"})
+    project.capture(
+        {
+            "event": "$identify",
+            "distinct_id": "ann",
+            "properties": {"$anon_distinct_id": "phone"},
+        }
+    )
+    page = open_person(console, project, ann, "?tab=ids")
+    merges = page.get_by_role("grid", name="Merges and splits of the person")
+    expect(merges.get_by_role("row", name="$identify of ann")).to_contain_text("phone")
+    split = page.get_by_role("button", name="Split off…")
+    expect(split).to_be_disabled()
+    console.expect_accessible()
+
+    page.get_by_label("Select phone").check()
+    split.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("1 distinct id leaves with 1 event; 1 stays.")).to_be_visible()
+    console.expect_accessible()
+    dialog.get_by_role("button", name="Split off", exact=True).click()
+
+    expect(dialog).to_have_count(0)
+    made = page.get_by_role("region", name="New persons")
+    expect(merges.get_by_role("row", name="Split off")).to_contain_text("phone")
+    made.get_by_role("link", name="phone").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("phone")
+    assert project.person("phone")["id"] != ann["id"]
 
 
 def test_a_person_is_deleted_with_its_events_once_the_name_is_typed(

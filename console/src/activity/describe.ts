@@ -22,7 +22,7 @@ export function actionsOf(entry: ActivityEntry): string[] {
 /** Return whether an entry has changes that its sentences do not describe in full. */
 export function hasDifference({ activity, detail }: ActivityEntry): boolean {
   const changes = detail.changes ?? [];
-  if (activity === "people_merged_into") return changes.length > 0;
+  if (activity === "people_merged_into" || activity === "split_person") return changes.length > 0;
   return activity === "updated" && changes.some((change) => !isIdle(change) && !isTold(change));
 }
 

@@ -12,7 +12,6 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/persons";
 import { PersonActions } from "./PersonActions";
 import { PersonCohorts } from "./PersonCohorts";
-import { PersonIds } from "./PersonIds";
 import { PersonProperties } from "./PersonProperties";
 import { fullNameOf, identifiedFirst, type Person, personQuery } from "./queries";
 import type { PersonTab } from "./search";
@@ -23,6 +22,7 @@ const PersonActivity = lazyPart(
   "person activity",
   async () => (await import("./PersonActivity")).PersonActivity,
 );
+const PersonIds = lazyPart("person ids", async () => (await import("./PersonIds")).PersonIds);
 const PersonFlags = lazyPart(
   "person flags",
   async () => (await import("./PersonFlags")).PersonFlags,

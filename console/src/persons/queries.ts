@@ -10,6 +10,7 @@ import { entryOf, type TimelineEntry } from "./sessions";
 /** The person without fields that the API always leaves empty. */
 export type Person = Omit<components["schemas"]["PersonBody"], "value_at_data_point">;
 export type MergePreview = components["schemas"]["MergePreview"];
+export type PersonMerge = components["schemas"]["PersonMerge"];
 
 const PAGE = 100;
 const TIMELINE_PAGE = 100;
@@ -314,6 +315,37 @@ export const mergePreviewQuery = (projectId: string, personId: string, ids: read
         }),
       ),
     enabled: ids.length > 0,
+    staleTime: 0,
+  });
+
+export const personMergesQuery = (projectId: string, personId: string) =>
+  infiniteQueryOptions({
+    queryKey: ["persons", projectId, "merges", personId],
+    queryFn: ({ pageParam, signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/persons/{id}/merges/", {
+          params: {
+            path: { project_id: projectId, id: personId },
+            query: { limit: PAGE, offset: pageParam },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: 0,
+    getNextPageParam: (page, pages) => (page.next === null ? null : pages.length * PAGE),
+  });
+
+export const splitPreviewQuery = (projectId: string, personId: string, ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["persons", projectId, "split", personId, ids],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/persons/{id}/split/preview/", {
+          params: { path: { project_id: projectId, id: personId } },
+          body: { distinct_ids_to_split: [...ids] },
+          signal,
+        }),
+      ),
     staleTime: 0,
   });
 

@@ -58,6 +58,7 @@ const fields = {
 
 const activities = {
   people_merged_into: "merged other people into the person",
+  split_person: "split distinct ids off the person",
   events_expired: "deleted old events",
   exported: "downloaded all data of the person",
   exported_project: "downloaded an export of the project",
