@@ -303,6 +303,18 @@ async def test_a_key_is_returned_once_and_opens_the_api(workspace: Workspace) ->
     assert {entry["value"] for entry in listed["results"]} == {None}
 
 
+async def test_every_key_may_ask_what_it_is_allowed(workspace: Workspace) -> None:
+    sent = {"label": "Assistant", "scopes": ["feature_flag:read"]}
+    made = (await workspace.client.post("/api/personal_api_keys/", json=sent)).json()
+    async with workspace.client_with(made["value"]) as client:
+        about = await client.get("/api/personal_api_keys/@current/")
+        others = await client.get("/api/personal_api_keys/")
+
+    assert about.status_code == 200
+    assert about.json() == {**made, "value": None, "last_used_at": about.json()["last_used_at"]}
+    assert others.status_code == 403
+
+
 async def test_a_revoked_key_is_closed_at_once(workspace: Workspace) -> None:
     made = (await workspace.client.post("/api/personal_api_keys/", json={"label": "Old"})).json()
     path = f"/api/personal_api_keys/{made['id']}/"

@@ -32,6 +32,8 @@ UNRESTRICTED = (
     "/api/projects/{project_id}/export/",
     "/api/projects/{project_id}/import/",
 )
+# The endpoint about the caller's own key, which every key may call.
+CURRENT_KEY = "GET /api/personal_api_keys/@current/"
 SIGN_OUT = "POST /api/logout/"
 
 # The scope's object, by the first part of the path after the project.
@@ -331,6 +333,8 @@ def refusal_of(caller: str, endpoint: Endpoint) -> Refusal:
         return None
     if endpoint.security == [{"bearer": []}] and has_session:
         return NOBODY
+    if endpoint.name == CURRENT_KEY and "key" in caller and caller not in {"no key", "a wrong key"}:
+        return None
     is_known = caller not in {"no key", "a wrong key"}
     if endpoint.security == [{"session": []}] and is_known and not has_session:
         return NO_KEY_AT_ALL

@@ -67,6 +67,7 @@ async def test_the_document_has_the_paths_of_management_and_of_public_routes(
     assert [name for name, _ in operations(schema) if name.partition(" ")[2] not in public] == [
         "GET /api/personal_api_keys/",
         "POST /api/personal_api_keys/",
+        "GET /api/personal_api_keys/@current/",
         "GET /api/personal_api_keys/{key_id}/",
         "DELETE /api/personal_api_keys/{key_id}/",
         "GET /api/projects/",

@@ -62,7 +62,8 @@ async def check_access(
     """Authenticate a request and check its rights, with the services of the application's state.
 
     In a handler's `opt` it reads `public` (neither key nor session is needed), with it
-    `session_if_any` (a session is accepted), `scope`, `session` (a key is refused), `reads` and
+    `session_if_any` (a session is accepted), `scope`, `any_scope` (every key may call it, for what
+    is about that key alone), `session` (a key is refused), `reads` and
     `own` (viewers may call it), `fresh_sign_in`, `without_second_factor` (open to users who still
     have to set one up), `project`, `body_names` and `query_names`.
     """
@@ -224,6 +225,8 @@ async def _require_rights(
     Raises:
         PermissionDenied: The key, the session or the user's level does not allow it.
     """
+    if handler.opt.get("any_scope"):
+        return
     principal, reads = request.principal, _is_read(handler, request.method)
     changes = not (reads or handler.opt.get("own"))
     organization_id = None

@@ -48,7 +48,7 @@ class KeyBody(PersonalKey, frozen=True, kw_only=True):
 
 
 class PersonalKeysApi(Controller):
-    """Key endpoints, for unrestricted keys only.
+    """Key endpoints, for unrestricted keys only, except the one that says what a key may do.
 
     A restricted key could otherwise create a less restricted one.
     """
@@ -81,6 +81,14 @@ class PersonalKeysApi(Controller):
         )
         return _key_body(key, text)
 
+    @get("/@current", summary="Retrieve the key of this request", any_scope=True)
+    async def current_key(
+        self, request: ManagementRequest, authentication: NamedDependency[Authentication]
+    ) -> KeyBody:
+        """Return the personal API key that makes the request, whatever its scopes."""
+        key_id = request.principal.key_id
+        return await _find_key(request, authentication, key_id)
+
     @get("/{key_id:str}", summary="Retrieve a personal API key")
     async def key(
         self,
@@ -88,10 +96,7 @@ class PersonalKeysApi(Controller):
         key_id: FromPath[UUID],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        key = await authentication.store.find_key(request.principal.user.id, key_id)
-        if key is None:
-            raise NotFound
-        return _key_body(key)
+        return await _find_key(request, authentication, key_id)
 
     @delete("/{key_id:str}", summary="Revoke a personal API key", own=True, **FRESH)
     async def revoke(
@@ -102,6 +107,21 @@ class PersonalKeysApi(Controller):
     ) -> None:
         """Revoke a key, which is invalid at once."""
         await authentication.revoke_key(request.principal.user.id, key_id)
+
+
+async def _find_key(
+    request: ManagementRequest, authentication: Authentication, key_id: UUID | None
+) -> KeyBody:
+    """Return a key of the caller.
+
+    Raises:
+        NotFound: There is no such key, or the caller has a session instead of one.
+    """
+    owner_id = request.principal.user.id
+    key = None if key_id is None else await authentication.store.find_key(owner_id, key_id)
+    if key is None:
+        raise NotFound
+    return _key_body(key)
 
 
 def _key_body(key: PersonalKey, value: str | None = None) -> KeyBody:

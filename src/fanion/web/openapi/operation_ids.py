@@ -34,6 +34,7 @@ _IDS: Mapping[str, str] = {
     "post /api/projects/{}/secret_key/": "rotateSecretKey",
     "post /api/projects/{}/query/": "query",
     "delete /api/projects/{}/query/{}/": "cancelQuery",
+    "get /api/personal_api_keys/@current/": "getCurrentPersonalApiKey",
     "get /api/users/@me/": "getMe",
     "patch /api/users/@me/": "updateMe",
     "post /api/users/@me/two_factor_backup_codes/": "replaceBackupCodes",
