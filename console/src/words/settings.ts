@@ -78,7 +78,7 @@ export const words = {
   keys: {
     label: "Personal API keys",
     intro:
-      "For programs that call the management API as you, with all or some of your permissions.",
+      "For programs that call the management API as you, with all or some of your permissions. Assistants such as Claude or Cursor connect with one at this address and /mcp.",
     create: "New key",
     name: "Name",
     nameHint: "What uses the key, so you know later whether it is still needed.",

@@ -14,6 +14,7 @@ from fanion.console.endpoints import ConsoleEndpoints, SdkScripts, console_route
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints
+from fanion.mcp.endpoints import McpEndpoint, mcp_routes
 from fanion.observability.logging import Telemetry
 from fanion.runtime.backup_state import backup_problem, read_backup_state
 from fanion.server.asgi_bridge import AsgiApp
@@ -146,10 +147,11 @@ def build_application(
         routes = web_worker_routes(settings, capture, flags)
     else:
         routes = public_routes(capture, flags.endpoints, page)
-    if readiness is not Readiness.WEB_WORKER:
-        routes = _routes_of_roles(_with_console(routes, context, flags, page), settings.roles, page)
     is_verbose = settings.log_level in {"debug", "info"}
     telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies, context.tracing)
+    if readiness is not Readiness.WEB_WORKER:
+        routes = routes.merged_with(_assistant_routes(settings, telemetry, readiness, management))
+        routes = _routes_of_roles(_with_console(routes, context, flags, page), settings.roles, page)
     if management is None and readiness is not Readiness.SERVING:
         management = readiness.refuse_management
     return Application(routes, management, telemetry, settings.body_bytes_max)
@@ -163,6 +165,15 @@ def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: Flag
     """
     evaluation = AnsweredBy.HERE if settings.decide_per_s == 0 else AnsweredBy.SERVER
     return worker_routes(capture, flags.endpoints, evaluation)
+
+
+def _assistant_routes(
+    settings: Settings, telemetry: Telemetry, readiness: Readiness, management: AsgiApp | None
+) -> Routes:
+    if management is None:
+        return Routes({}) if readiness is Readiness.SERVING else mcp_routes(readiness.refuse)
+    urls = (settings.public_url, settings.management_url, settings.operator_url, settings.address)
+    return mcp_routes(McpEndpoint(management, telemetry, tuple(filter(None, urls))).post)
 
 
 def _routes_of_roles(routes: Routes, roles: frozenset[Role], page: LandingPage) -> Routes:

@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "keys": ("installation.keys", "keys"),
         "projects": ("installation.projects", "projects"),
         "flags": ("flags", "flags"),
+        "mcp": ("serve.mcp", "mcp"),
         "users": ("installation.users", "users"),
         "roles": ("installation.users", "roles"),
         "dead-letters": ("ingestion", "dead_letters"),

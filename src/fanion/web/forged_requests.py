@@ -72,10 +72,10 @@ def _is_own(
     site, origin = headers.get(FETCH_SITE), headers.get("origin")
     if site is not None:
         return site in allowed
-    return None if origin is None else origin.lower() in {_origin_of(url) for url in own}
+    return None if origin is None else origin.lower() in {origin_of(url) for url in own}
 
 
-def _origin_of(url: str) -> str:
+def origin_of(url: str) -> str:
     """Return the origin as browsers send it: without path and without the scheme's default port."""
     parts = urlsplit(url.lower())
     implied = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
