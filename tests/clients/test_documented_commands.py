@@ -107,6 +107,29 @@ def test_live_events_are_shown(shell: Shell, served: Served) -> None:
 
 
 @long
+def test_events_are_exported(shell: Shell, served: Served, tmp_path: Path) -> None:
+    key, export, parquet, request, regular = commands_of("docs/exports.md")
+    server, keys = served
+    event = {"api_key": keys.project_api_key, "event": "exported", "distinct_id": "ada"}
+    event["timestamp"] = "2026-01-15T12:00:00Z"
+    plain_http.post(f"{server.url}/capture/", json=event).raise_for_status()
+    address = f"{server.url}/api/projects/1/events/?event=exported"
+    headers = {"authorization": f"Bearer {keys.personal_api_key}"}
+    until(lambda: httpx.get(address, headers=headers).json()["results"], "it is not stored")
+
+    assert "january.csv" in shell.run(f"{key}\n{export}")
+    shell.run(f"{key}\n{parquet}")
+    shell.run(request)
+    shell.replaced = {"s3://exports/fanion": f"{tmp_path}/bucket"}
+    shell.run(f"{key}\n{regular}")
+
+    assert "exported" in (tmp_path / "january.csv").read_text()
+    assert (tmp_path / "events" / "000001.parquet").read_bytes().startswith(b"PAR1")
+    assert (tmp_path / "week.jsonl").is_file()
+    assert (tmp_path / "bucket" / "project-1" / "2026-01-15" / "manifest.json").is_file()
+
+
+@long
 def test_projects_are_exported_and_imported(shell: Shell, served: Served, tmp_path: Path) -> None:
     export, dry_run, apply, key, plan, events = commands_of("docs/transfer.md")
     server, keys = served

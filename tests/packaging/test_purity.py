@@ -10,9 +10,9 @@ SOURCE = Path(__file__).parents[2] / "src" / "fanion"
 # The packages about the product. The others consist of input and output: stores, processes,
 # sockets.
 PACKAGES = (
-    "accounts", "activity", "cohorts", "console", "events", "experiments", "flags", "groups",
-    "ingest", "insights", "persons", "projects", "properties", "rest", "transfer", "webhooks",
-    "wire",
+    "accounts", "activity", "cohorts", "console", "events", "experiments", "exports", "flags",
+    "groups", "ingest", "insights", "persons", "projects", "properties", "rest", "transfer",
+    "webhooks", "wire",
 )  # fmt: skip
 KINDS = re.compile(
     r"(^|_)(api|cache|client|consumer|endpoints|main|offload|reader|retry|service|store|worker|writer)$"

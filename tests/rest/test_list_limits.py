@@ -17,9 +17,13 @@ from tests.support.published_paths import fill_path
 pytestmark = pytest.mark.every_engine
 
 HUGE = 1_000_000_000
-# These lists have no previous page: two continue from a time, one names its first page.
+# These lists have no previous page: two continue from a time, one names its first page, exports go
+# on.
 WITHOUT_PREVIOUS = {
     "/api/projects/{project_id}/events/",
+    "/api/projects/{project_id}/events/export/",
+    "/api/projects/{project_id}/persons/export/",
+    "/api/projects/{project_id}/groups/export/",
     "/api/projects/{project_id}/experiments/{id}/people/",
     "/api/projects/{project_id}/persons/{id}/timeline/",
 }

@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "export": ("transfer", "export_project"),
         "import": ("transfer", "import_project"),
         "import-events": ("imports.events", "import_events"),
+        "events": ("exports.events", "events"),
         "import-posthog": ("import_posthog", "import_posthog"),
         "keys": ("installation.keys", "keys"),
         "projects": ("installation.projects", "projects"),

@@ -277,6 +277,59 @@ async def find_groups(
     return page_groups, total or 0
 
 
+async def groups_behind(
+    records: Records,
+    project_id: int,
+    after: tuple[int, str] | None,
+    created: tuple[datetime | None, datetime | None],
+    index: int | None,
+    limit: int,
+    bytes_max: int,
+) -> tuple[list[Group], bool]:
+    """Return groups by type and key, and whether there may be more.
+
+    They end early, after a portion, when the properties exceed `bytes_max`.
+
+    Args:
+        after: The type and key behind which they begin.
+        created: The time from which, and before which, they were created.
+        index: None for all types.
+    """
+    portion = _PAGE.where(*_chosen(project_id, created, index))
+    portion = portion.order_by(_group.group_type_index, _group.group_key)
+    found: list[Group] = []
+    chars = 0
+    async with records.read() as connection:
+        while len(found) < limit and chars < bytes_max:
+            if after is not None:
+                same_type = (_group.group_type_index == after[0]) & (_group.group_key > after[1])
+                behind = or_(_group.group_type_index > after[0], same_type)
+                rows_of = portion.where(_group.group_type_index >= after[0], behind)
+            else:
+                rows_of = portion
+            count = min(limit - len(found), PORTION_KEYS)
+            rows = (await connection.execute(rows_of.limit(count))).all()
+            chars += sum(len(row.text) for row in rows)
+            found += await asyncio.to_thread(lambda some: [_read_group(row) for row in some], rows)
+            if len(rows) < count:
+                return found, False
+            after = found[-1].index, found[-1].key
+    return found, True
+
+
+def _chosen(
+    project_id: int, created: tuple[datetime | None, datetime | None], index: int | None
+) -> Iterable[ColumnElement[bool]]:
+    start, end = created
+    yield _group.project_id == project_id
+    if index is not None:
+        yield _group.group_type_index == index
+    if start is not None:
+        yield _group.created_at >= start
+    if end is not None:
+        yield _group.created_at < end
+
+
 async def find_group(records: Records, project_id: int, index: int, key: str) -> Group | None:
     conditions = (
         _group.project_id == project_id,

@@ -75,15 +75,16 @@ def read_page(address: str, query: str) -> Page:
     """Read the page from a query; invalid numbers count as absent."""
     pairs = tuple(parse_qsl(query, keep_blank_values=True, errors="replace"))
     last = dict(pairs)
-    offset = min(_number(last.get("offset")) or 0, OFFSET_MAX)
+    offset = min(read_number(last.get("offset")) or 0, OFFSET_MAX)
     return Page(read_limit(last.get("limit")), offset, address, pairs)
 
 
 def read_limit(text: str | None) -> int:
-    return min(_number(text) or ROWS, ROWS_MAX)
+    return min(read_number(text) or ROWS, ROWS_MAX)
 
 
-def _number(text: str | None) -> int | None:
+def read_number(text: str | None) -> int | None:
+    """Return the number that a parameter is, or None if it is none."""
     if text is None or len(text) > NUMBER_CHARS_MAX:
         return None
     try:

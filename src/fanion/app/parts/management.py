@@ -46,6 +46,9 @@ from fanion.experiments.saved_metrics.service import SavedMetricService
 from fanion.experiments.saved_metrics.store import SavedMetricStore
 from fanion.experiments.service import ExperimentService
 from fanion.experiments.store import ExperimentStore
+from fanion.exports.events_api import EventExportsApi
+from fanion.exports.rows_api import GroupRowsApi, PersonRowsApi
+from fanion.exports.service import Exports
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
@@ -151,6 +154,9 @@ CONTROLLERS = (
     FlagEvaluationApi,
     SecretKeysApi,
     EventsApi,
+    EventExportsApi,
+    PersonRowsApi,
+    GroupRowsApi,
     ActionsApi,
     LiveEventsApi,
     LiveVisitorsApi,
@@ -353,6 +359,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "events": EventReading(
             events, partial(persons_of_events, records), partial(resolve_actions, records)
         ),
+        "exports": Exports(events),
         "live": server.live.events,
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,

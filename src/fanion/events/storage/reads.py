@@ -22,6 +22,8 @@ ROWS: Final = GateLimits(at_once=2, at_once_of_project=2, at_once_of_user=1)
 # Reads for which no client waits have one place of their own: interactive reads never wait behind
 # them, and they get at most the engine's share of one question.
 BEHIND: Final = GateLimits(at_once=1, at_once_of_project=1, wait_s=inf)
+# Exports take turns page by page in one place of their own, so that no question waits for them.
+EXPORTS: Final = GateLimits(at_once=1, at_once_of_project=1)
 # A statement that is not running yet cannot be ended, so ending it is tried again.
 CANCEL_AGAIN_S: Final = 1.0
 
@@ -41,6 +43,7 @@ class Reads:
         people: The turns of reads for which users wait.
         rows: The turns of reads of single events.
         behind: The turns of reads for which nobody waits.
+        exports: The turns of pages of exports.
     """
 
     def __init__(
@@ -49,7 +52,8 @@ class Reads:
         self.people = Turns("people", Gate(limits))
         self.rows = Turns("rows", Gate(ROWS))
         self.behind = Turns("behind", Gate(BEHIND))
-        names: tuple[LaneName, ...] = ("people", "rows", "behind")
+        self.exports = Turns("exports", Gate(EXPORTS))
+        names: tuple[LaneName, ...] = ("people", "rows", "behind", "exports")
         self.lanes = {name: Lanes(name) for name in names}
         self.lanes["jobs"] = Lanes("jobs", writes)
         self.question = question
@@ -63,6 +67,7 @@ class Reads:
             (lanes["people"], self.people.gate.limits.at_once),
             (lanes["rows"], ROWS.at_once),
             (lanes["behind"], BEHIND.at_once),
+            (lanes["exports"], EXPORTS.at_once),
             (lanes["jobs"], JOB_LANES),
         )
 

@@ -51,6 +51,17 @@ from fanion.events.storage.compiled_query import (
 )
 from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, EventEncoder, TextEncoder
+from fanion.events.storage.export_query import (
+    ExportPage,
+    ExportQuery,
+    Place,
+    first_day_statement,
+    page_statement,
+    read_page,
+    read_parquet,
+    rows_statement,
+    written_rows_statement,
+)
 from fanion.events.storage.inserts import insert_batch, insert_inputs
 from fanion.events.storage.list_query import Listing
 from fanion.events.storage.marks import read_mark, require_mark
@@ -158,6 +169,7 @@ class EventStore:
         people: The turns of reads for which users wait.
         rows: The turns of reads of single events.
         behind: The turns of reads for which nobody waits.
+        exports: The turns of pages of exports.
 
     Raises:
         EventStoreUnavailable: The URL is none of these. The message is one line.
@@ -178,6 +190,7 @@ class EventStore:
         self._jobs = self._reads.lanes["jobs"]
         self.people, self.rows = self._reads.people, self._reads.rows
         self.behind, self.turn = self._reads.behind, self._reads.turn
+        self.exports = self._reads.exports
         self._listing = Listing(self._reads.fetch)
         self._timeline = Timeline(self._reads.fetch)
         self.counts = Counts(self._reads.fetch, self.ask)
@@ -453,6 +466,56 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         return await self._reads.run(read_values, statement, parameters)
+
+    async def first_day(self, project_id: int, query: ExportQuery) -> date | None:
+        """Return the day of the first event of an export; None if it has no events.
+
+        Raises:
+            EventRejected: A property cannot be compared.
+            EventStoreUnavailable: The event store failed.
+        """
+        async with self.exports.turn(project_id):
+            rows = await self._reads.fetch(*first_day_statement(project_id, query))
+        return rows[0][0] if rows else None
+
+    async def export_page(
+        self, project_id: int, query: ExportQuery, after: Place, last_day: date, limit: int
+    ) -> ExportPage:
+        """Return the next events of an export as text.
+
+        Raises:
+            StatementFailed: The page takes too much memory or time.
+            EventRejected: A property cannot be compared.
+            EventStoreUnavailable: The event store failed.
+        """
+        statement, values = page_statement(project_id, query, after, last_day, limit)
+        async with self.exports.turn(project_id):
+            return await self._reads.run(read_page, statement, values, self.reads)
+
+    async def export_parquet(
+        self, project_id: int, query: ExportQuery, after: Place, last: Place, rows: int
+    ) -> bytes:
+        """Return the events of an export between two places as a Parquet file.
+
+        It raises the same errors as `export_page`.
+        """
+        statement, values = rows_statement(project_id, query, after, last, rows)
+        async with self.exports.turn(project_id):
+            return await self._reads.run(read_parquet, statement, values, self.reads)
+
+    async def rows_as_parquet(self, project_id: int, schema: str, lines: bytes) -> bytes:
+        """Return rows as a Parquet file.
+
+        Args:
+            schema: The columns of the rows with their types.
+            lines: The rows as JSON, a line each.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        statement, values = written_rows_statement(schema, lines)
+        async with self.exports.turn(project_id):
+            return await self._reads.run(read_parquet, statement, values, self.reads)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
         """Store members of a static cohort for the statements of one calculation.

@@ -13,7 +13,7 @@ from fanion.events.turns.gate_service import Gate
 from fanion.events.turns.places_store import SharedPlaces
 
 # The clients of the store that a turn may use. Jobs of the server need no turn.
-LaneName = Literal["people", "rows", "behind", "jobs"]
+LaneName = Literal["people", "rows", "behind", "exports", "jobs"]
 
 _held: ContextVar["Turns | None"] = ContextVar("held_turn", default=None)
 
