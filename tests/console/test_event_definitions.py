@@ -51,6 +51,17 @@ def test_events_are_listed_with_their_volume(console: Console, project: Project)
     with console.at_width(360):
         pass
 
+    page.get_by_role("button", name="Export…").click()
+    dialog = page.get_by_role("dialog", name="Export events")
+    dialog.get_by_role("textbox", name="Event").fill("paid")
+    console.expect_accessible()
+    with page.expect_download() as saving:
+        dialog.get_by_role("button", name="Save").click()
+    console.expect_toast("The export has started.")
+    assert saving.value.suggested_filename == "events.csv"
+    lines = saving.value.path().read_text().splitlines()
+    assert [line.split(",")[1] for line in lines] == ["event", *['"paid"'] * 3]
+
 
 def test_an_event_in_detail(console: Console, project: Project) -> None:
     project.events("paid", "ann", "bob", plan="pro", amount=3)

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { Activity } from "lucide-react";
-import { useCallback, useMemo } from "react";
+import { Activity, Download } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
 import { useProjectId } from "@/app/session";
-import { LinkButton } from "@/ui/Button";
+import { Button, LinkButton } from "@/ui/Button";
 import { SearchInput } from "@/ui/Field";
+import { lazyPart } from "@/ui/lazyPart";
 import { Page } from "@/ui/Page";
 import { Select } from "@/ui/Select";
 import { Empty, Failed, Loaded } from "@/ui/States";
@@ -16,6 +17,11 @@ import { definitionsQuery, marksQuery, volumesQuery } from "./queries";
 import { type EventsSearch, KINDS, MARKS } from "./search";
 
 const FIRST_SORT = "-volume";
+// Loaded when it is opened.
+const ExportDialog = lazyPart(
+  "event export",
+  async () => (await import("./ExportDialog")).ExportDialog,
+);
 
 export default function EventsPage() {
   const projectId = useProjectId();
@@ -28,8 +34,18 @@ export default function EventsPage() {
     [definitions.data, volumes.data, marks.data],
   );
   const rows = useMemo(() => filtered(items, search), [items, search]);
+  const [isExporting, setExporting] = useState(false);
   return (
-    <Page title={words.title} description={words.description}>
+    <Page
+      title={words.title}
+      description={words.description}
+      actions={
+        <Button icon={Download} onClick={() => setExporting(true)}>
+          {words.exporting.open}
+        </Button>
+      }
+    >
+      {isExporting && <ExportDialog projectId={projectId} onClose={() => setExporting(false)} />}
       {volumes.error ? (
         <Failed error={volumes.error} onRetry={() => void volumes.refetch()} />
       ) : null}
