@@ -16,6 +16,7 @@ from bench import (
     evaluation,
     event_list,
     experiments,
+    exports,
     flag_change,
     flags,
     guards,
@@ -52,6 +53,7 @@ CASES = {
     "cohort-upload": cohort_service.upload,
     "insights": insights.run,
     "sql": sql.run,
+    "exports": exports.run,
     "experiments": experiments.run,
     "guards": guards.run,
 }
