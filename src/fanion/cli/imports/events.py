@@ -1,5 +1,6 @@
 """The command `fanion import-events`: events from files, sent to a server's capture."""
 
+import os
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -43,11 +44,12 @@ from fanion.transfer.event_files.side_tables_store import SideTablesStore, load_
 from fanion.transfer.posthog.sink_client import SinkError
 
 ERRORS_MAX = 1000
+NICENESS = 10  # a server on this machine comes first
 BYTES_MAX = 4 * 1024**2
 
 
 class Format(StrEnum):
-    """What the files are."""
+    """The program that wrote the files, or their format."""
 
     POSTHOG = "posthog"
     MIXPANEL = "mixpanel"
@@ -81,7 +83,7 @@ def import_events(
     personal_key: Annotated[
         str | None,
         typer.Option(
-            envvar="PERSONAL_API_KEY",
+            envvar="POSTHOG_PERSONAL_API_KEY",
             help="A key with project:read, event:read and query:read. The counts are compared.",
         ),
     ] = None,
@@ -120,7 +122,7 @@ def import_events(
     if is_sent and (project is None) == (key is None):
         refuse("Give --project with a personal key, or --key.")
     if is_sent and project is not None and not personal_key:
-        refuse("--project needs a personal key, in PERSONAL_API_KEY or --personal-key.")
+        refuse("--project needs a personal key, in POSTHOG_PERSONAL_API_KEY or --personal-key.")
     server = Server(host, project, personal_key or "", key or "") if is_sent else None
     state_file = ProgressFile(state or files[0].with_name(f"{files[0].name}.import.json"))
     try:
@@ -270,6 +272,8 @@ async def _import(
     max_errors: int,
 ) -> str:
     """Run the import, and return why it ended early."""
+    if sink is not None:
+        os.nice(NICENESS)
     total = sum(source.stored_bytes for source in files.sources)
     with progress_bar("Importing", "events") as bar:
         bar.expect(total)
