@@ -18,7 +18,7 @@ def run(*arguments: object) -> Result:
     environment: dict[str, str | None] = dict.fromkeys(
         name for name in os.environ if name.startswith("FANION_")
     )
-    environment["PERSONAL_API_KEY"] = None
+    environment["POSTHOG_PERSONAL_API_KEY"] = None
     done = CliRunner().invoke(app, ["import-events", *map(str, arguments)], env=environment)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done

@@ -13,6 +13,7 @@ from fanion.transfer.event_files.blocks_reader import BLOCK_ROWS, MARK, EventRow
 from fanion.transfer.event_files.files.file_reader import open_sources
 from fanion.transfer.event_files.files.rows_reader import Kind
 from fanion.transfer.event_files.formats.amplitude import AmplitudeRows
+from fanion.transfer.event_files.formats.posthog import PosthogRows
 from fanion.transfer.event_files.formats.umami import UmamiRows
 from fanion.transfer.event_files.import_service import EventImport
 from fanion.transfer.event_files.mapping import MappedRows, guess_mapping
@@ -161,6 +162,20 @@ async def test_columns_may_move_but_not_be_missing(tmp_path: Path) -> None:
 
     assert [event["$distinct_id"] for event in sink.events] == ["user 0", "bob"]
     assert sink.events[1]["properties"].items() >= {"n": 1, "new": "x"}.items()
+
+
+async def test_events_of_posthog_may_be_csv(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "uuid,event,distinct_id,timestamp,properties\n"
+        '018f3c7e-5f5e-7b3e-9d2e-0a1b2c3d4e5f,paid,ada,2024-05-01,"{""plan"": ""pro""}"\n'
+    )
+    sink = MemorySink()
+
+    await run(files_of([path], PosthogRows(NOW), "posthog"), sink, tmp_path)
+
+    assert sink.ids == ["018f3c7e-5f5e-7b3e-9d2e-0a1b2c3d4e5f"]
+    assert sink.events[0]["properties"]["plan"] == "pro"
 
 
 async def test_events_out_of_order_are_counted(tmp_path: Path) -> None:
