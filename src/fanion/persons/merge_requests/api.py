@@ -301,7 +301,7 @@ def _irreversible(preview: Preview, identities_lost: int) -> list[Irreversible]:
         return []
     details = {
         "persons_joined": "Events and distinct ids of the merged persons belong to the remaining "
-        "one. Distinct ids can be split off again with their events, but without properties."
+        "one. A split gives them to new persons again, but without properties and cohorts."
     }
     if lost := preview.outcome.lost:
         details["property_values_lost"] = f"Values of properties that are lost: {lost}."
