@@ -78,7 +78,8 @@ def number(most: float, name: str = "") -> Option:
             raise fields.error(name, "Ensure this value is not 0.")
         return value
 
-    schema = {"type": ["number", "null"], "minimum": -most, "maximum": most, "not": {"const": 0}}
+    zero = {"type": "integer", "enum": [0]}
+    schema = {"type": ["number", "null"], "minimum": -most, "maximum": most, "not": zero}
     return Option(read_number, schema, name)
 
 
