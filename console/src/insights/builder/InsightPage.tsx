@@ -13,6 +13,7 @@ import type { QuestionSearch } from "@/insights/question/address";
 import { completed } from "@/insights/question/complete";
 import type { Question } from "@/insights/question/model";
 import { useNames } from "@/insights/question/names";
+import { ProblemList } from "@/insights/question/ProblemList";
 import { Reading } from "@/insights/question/reading";
 import { asSentence } from "@/insights/question/sentence";
 import { UnsavedActions } from "@/insights/saved/UnsavedActions";
@@ -177,13 +178,7 @@ function Problems(props: { kind: Kind; question: Question; problems: readonly st
   return (
     <div role="status" className="rounded-md bg-warn-soft px-3 py-2 text-warn">
       <p>{words.problems}</p>
-      <ul className="list-disc pl-5">
-        {problems.map((problem) => (
-          <li key={problem}>
-            <bdi>{problem}</bdi>
-          </li>
-        ))}
-      </ul>
+      <ProblemList problems={problems} />
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { readQuery } from "@/insights/kinds/stored";
 import type { Question } from "@/insights/question/model";
+import { ProblemList } from "@/insights/question/ProblemList";
 import type { Query } from "@/insights/question/wire";
 import { CopyButton } from "@/ui/Copy";
 import { FormDialog } from "@/ui/Dialog";
@@ -52,13 +53,7 @@ export function QueryDialog({ query, onOpen, onClose }: QueryProps & { onClose: 
       {problems.length > 0 && (
         <div role="alert" className="text-bad">
           <p>{words.problemsOfQuery}</p>
-          <ul className="list-disc pl-5">
-            {problems.map((problem) => (
-              <li key={problem}>
-                <bdi>{problem}</bdi>
-              </li>
-            ))}
-          </ul>
+          <ProblemList problems={problems} />
         </div>
       )}
     </FormDialog>

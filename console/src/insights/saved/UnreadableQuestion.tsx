@@ -1,3 +1,4 @@
+import { ProblemList } from "@/insights/question/ProblemList";
 import { Notice } from "@/ui/Badge";
 import { Code } from "@/ui/Copy";
 import { words } from "@/words/insightsSaved";
@@ -15,13 +16,7 @@ export function UnreadableQuestion({ insight, problems }: Props) {
     <div className="flex min-w-0 flex-col gap-4">
       <Notice tone="warn">
         <p>{words.cannotOpen}</p>
-        <ul className="list-disc pl-5">
-          {problems.map((problem) => (
-            <li key={problem}>
-              <bdi>{problem}</bdi>
-            </li>
-          ))}
-        </ul>
+        <ProblemList problems={problems} />
       </Notice>
       <p className="text-ink-2">{words.storedAs}</p>
       <Code text={JSON.stringify(stored, null, 2)} what={words.stored} />
