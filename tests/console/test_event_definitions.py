@@ -62,6 +62,11 @@ def test_events_are_listed_with_their_volume(console: Console, project: Project)
     lines = saving.value.path().read_text().splitlines()
     assert [line.split(",")[1] for line in lines] == ["event", *['"paid"'] * 3]
 
+    console.open(project.at("insights/new"))
+    page.get_by_role("combobox", name="Add series").click()
+    expect(page.get_by_role("option", name="paid")).to_be_visible()
+    expect(page.get_by_role("option", name="left")).to_have_count(0)
+
 
 def test_an_event_in_detail(console: Console, project: Project) -> None:
     project.events("paid", "ann", "bob", plan="pro", amount=3)

@@ -344,6 +344,12 @@ async def test_marks_are_stored_with_the_definition(tenant: Tenant) -> None:
     )
     assert await names(tenant, hidden="false") == ["paid"]
     assert await names(tenant, hidden="true") == ["noise"]
+    assert await names(tenant, exclude_hidden="true") == ["paid"]
+    assert await names(tenant, exclude_hidden="false") == await names(tenant)
+    refused = await tenant.api.get(
+        "/event_definitions/", params={"hidden": "true", "exclude_hidden": "true"}
+    )
+    assert refused.json()["attr"] == "exclude_hidden"
     await tenant.api.patch(f"/event_definitions/{paid['id']}/marks/", json={"verified": True})
     assert await names(tenant, verified="true") == ["paid"]
     assert await names(tenant, verified="false") == ["noise"]

@@ -4,7 +4,7 @@ import { plainName } from "@/ui/properties";
 
 const NAMES_MAX = 50;
 
-/** Names of events of the project, those seen last first. */
+/** Names of events of the project that are not hidden, those seen last first. */
 export function eventOptions(projectId: string): OptionSource {
   return {
     key: ["event names", projectId],
@@ -13,7 +13,7 @@ export function eventOptions(projectId: string): OptionSource {
         api.GET("/api/projects/{project_id}/event_definitions/", {
           params: {
             path: { project_id: projectId },
-            query: { limit: NAMES_MAX, ...(search && { search }) },
+            query: { limit: NAMES_MAX, exclude_hidden: true, ...(search && { search }) },
           },
           signal,
         }),

@@ -9,6 +9,7 @@ from litestar import Controller, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
 
+from fanion.errors import Invalid
 from fanion.events.definitions.model import (
     EVENT_TYPES,
     DefinitionQuery,
@@ -49,6 +50,7 @@ class EventDefinitionsApi(Controller):
         event_type: FromQuery[str | None] = None,
         excluded_properties: FromQuery[str | None] = None,
         hidden: FromQuery[bool | None] = None,
+        exclude_hidden: FromQuery[bool] = False,
         verified: FromQuery[bool | None] = None,
     ) -> Paged[EventDefinitionBody]:
         """List definitions, those seen on the latest day first, then by name.
@@ -56,15 +58,17 @@ class EventDefinitionsApi(Controller):
         `ordering` may be repeated: `name`, `last_seen_at` or `last_seen_at::date`, with `-` for
         descending. `event_type` is `event`, `event_custom` or `event_posthog` (its name starts
         with `$`). `excluded_properties` is a JSON list of names to leave out. Every word of
-        `search` must occur in the name.
+        `search` must occur in the name. `exclude_hidden=true` is another name of `hidden=false`.
         """
         page = request.page
+        if hidden and exclude_hidden:
+            raise Invalid("Set hidden or exclude_hidden, not both.", attr="exclude_hidden")
         query = DefinitionQuery(
             words=read_words(search),
             order=read_order(ordering or ()),
             event_type=_event_type(event_type),
             excluded=read_names(excluded_properties, "excluded_properties"),
-            hidden=hidden,
+            hidden=False if exclude_hidden else hidden,
             verified=verified,
             limit=page.limit,
             offset=page.offset,
