@@ -186,7 +186,7 @@ async def test_a_server_that_refuses_ends_the_copy() -> None:
         with pytest.raises(SinkError) as refused:
             await sink.write_events(items(1))
 
-    assert str(refused.value) == "the local server responds with 401: no such key"
+    assert str(refused.value) == "the server responds with 401: no such key"
 
 
 async def test_a_server_that_never_has_time_is_given_up() -> None:

@@ -236,6 +236,9 @@ def test_a_preview_shows_events_and_what_is_odd(tmp_path: Path) -> None:
     assert [event["distinct_id"] for event in preview.events] == ["0", "1", "2"]
     assert preview.events[0]["properties"] == {}
     assert preview.warnings[0].startswith("2 events are earlier than the one before them.")
+    path.write_text(json.dumps({**rows[0], "properties": {}}))
+    [warning] = preview_of(files_of([path], kind="jsonl")).warnings
+    assert warning == "This looks like an export of PostHog or Fanion: use --from posthog."
 
 
 async def test_tables_of_umami_are_joined_whatever_their_order(tmp_path: Path) -> None:

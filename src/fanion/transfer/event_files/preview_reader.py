@@ -16,6 +16,7 @@ from fanion.transfer.event_files.model import FileProblem, RefusedRow
 
 SAMPLED_ROWS = 100
 EVENTS_SHOWN = 3
+_EXPORTED = {"event", "distinct_id", "timestamp", "properties"}
 
 
 class Preview(Struct):
@@ -94,6 +95,8 @@ def _row_warnings(files: ImportedFiles, block: Block) -> list[str]:
         )
     if isinstance(files.events, MappedRows) and block.rows:
         columns = sample_columns(files.sources, files.kind)
+        if _EXPORTED.issubset(columns):
+            warnings.append("This looks like an export of PostHog or Fanion: use --from posthog.")
         missing = sorted(
             name
             for name in files.events.columns

@@ -163,7 +163,7 @@ class HttpSink:
                 answer = await self.client.post("/batch/", content=body)
             except httpx.HTTPError as error:
                 reason = str(error) or type(error).__name__
-                await self.sleep(backoff.next_s(f"the local server cannot be reached: {reason}"))
+                await self.sleep(backoff.next_s(f"the server cannot be reached: {reason}"))
                 continue
             if answer.status_code == 200:
                 return 0
@@ -172,7 +172,7 @@ class HttpSink:
                     return 1
                 half = len(batch) // 2
                 return await self._send_batch(batch[:half]) + await self._send_batch(batch[half:])
-            problem = f"the local server responds with {answer.status_code}: {answer.text[:200]}"
+            problem = f"the server responds with {answer.status_code}: {answer.text[:200]}"
             if answer.status_code != 429 and answer.status_code < 500:
                 raise SinkError(problem)
             await self.sleep(backoff.next_s(problem, answer.headers.get("retry-after", "")))
