@@ -258,7 +258,7 @@ FAULTS: list[tuple[Json, str]] = [
     (
         {"insights": [{"short_id": "x", "filters": {"insight": "TRENDS", "interval": "aeon"}}]},
         'insight x: interval: "aeon" is not a valid choice. '
-        "Allowed are: day, hour, minute, month, week.",
+        "Allowed are: day, hour, minute, month, quarter, week, year.",
     ),
     (
         {"dashboards": [{"key": "d", "tiles": [{"insight": "x"}]}]},
