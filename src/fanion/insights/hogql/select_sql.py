@@ -5,6 +5,7 @@ Source: insights.md, section 10.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from sqlglot import exp
@@ -47,6 +48,8 @@ _SIMPLE: Final[Mapping[type[exp.Expr], str]] = {
     exp.LT: "<",
     exp.LTE: "<=",
 }
+# Parts with which a row is of several events.
+_OF_MANY: Final = frozenset({"distinct", "group", "having", "joins"})
 # What a condition may have that is as constant as it looks.
 _CONSTANT: Final = (
     *(exp.Literal, exp.Anonymous, exp.Interval, exp.Add, exp.Sub, exp.Paren, exp.Var),
@@ -76,12 +79,14 @@ class Written:
     Attributes:
         text: Without its limit, if it is the whole query.
         limit: The rows that the whole query asks for; None if it does not say.
+        is_newest_first: Whether the whole query lists single events, the newest first.
     """
 
     text: str
     columns: Sequence[Shown]
     limit: int | None = None
     offset: int = 0
+    is_newest_first: bool = False
 
 
 class SelectedRows:
@@ -112,11 +117,13 @@ class Statements:
 
     Attributes:
         filters: The condition on a row of `events` that `{filters}` stands for.
+        since: The time from which a list of the newest events reads events; None for all.
     """
 
     tables: Tables
     inputs: Inputs
     filters: str = "1"
+    since: datetime | None = None
     _with: Mapping[str, "tuple[exp.Expr, Mapping[str, Any]]"] = field(default_factory=dict)
     _selects: int = 0
     _parts: int = 0
@@ -228,6 +235,7 @@ class _Select:
         self._statements = statements
         self._tables = statements.tables
         self._is_whole = is_whole
+        self._has_window = node.find(exp.Window) is not None
         self._parts = given(
             node,
             *("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having"),
@@ -242,6 +250,7 @@ class _Select:
 
     def written(self) -> Written:
         self._read_sources()
+        self._push_since()
         where = self._where()
         columns = self._columns()
         listed = ", ".join(
@@ -258,7 +267,36 @@ class _Select:
         if conditions:
             text += f" WHERE {' AND '.join(conditions)}"
         shown = [column for _, column in columns]
-        return Written(f"{text}{end}{after.text}", shown, after.limit, after.offset)
+        newest = self._is_newest_first()
+        return Written(f"{text}{end}{after.text}", shown, after.limit, after.offset, newest)
+
+    def _push_since(self) -> None:
+        since, bind = self._statements.since, self._tables.compiler.bindings
+        if since is not None and self._is_whole:
+            events = self._sources[0][1]
+            assert isinstance(events, EventsTable)  # see _is_newest_first
+            events.push(f"timestamp >= {bind.time(since)}")
+
+    def _is_newest_first(self) -> bool:
+        """Return whether the whole query lists single events, the newest first.
+
+        So its first rows are those of the events since some time, if these have enough.
+        """
+        parts, write = self._parts, self._write
+        is_plain = not (write.has_aggregate or self._has_window or _OF_MANY & parts.keys())
+        if not (self._is_whole and is_plain and "order" in parts and len(self._sources) == 1):
+            return False
+        events, first = self._sources[0][1], parts["order"].expressions[0]
+        is_by_time = (
+            isinstance(first, exp.Ordered)
+            and bool(first.args.get("desc"))
+            and isinstance(first.this, exp.Column)
+            and first.this.name == "timestamp"
+        )
+        if not is_by_time or not isinstance(events, EventsTable) or _is_limited_by(parts):
+            return False
+        own = events.column(["timestamp"])
+        return own is not None and write.text(first.this) == own.text
 
     def _read_sources(self) -> None:
         if "from_" not in self._parts:
@@ -401,6 +439,10 @@ class _Select:
         if "having" in self._parts:
             text += f" HAVING {self._write.text(given(self._parts['having'], 'this')['this'])}"
         return text
+
+
+def _is_limited_by(parts: Mapping[str, Any]) -> bool:
+    return "limit" in parts and bool(parts["limit"].args.get("expressions"))
 
 
 def _plain(text: str, is_whole: bool) -> str:

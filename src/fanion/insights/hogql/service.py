@@ -3,10 +3,11 @@
 Source: insights.md, section 10.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -30,8 +31,9 @@ from fanion.insights.expressions.failures import MEANINGS, VALUE_REJECTED
 from fanion.insights.hogql.query import HOGQL_QUERY, ROWS_MAX, SqlQuestion, read_hogql
 from fanion.insights.query import InsightQuery
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
+from fanion.insights.sql.compiler import Statement
 from fanion.projects.model import Project
-from fanion.properties.bindings import is_nested_code
+from fanion.properties.bindings import Bindings, is_nested_code
 
 if TYPE_CHECKING:
     from fanion.insights.hogql.statement_sql import CohortRow, Parsed, SqlStatement
@@ -42,6 +44,20 @@ JSON_BYTES_MAX: Final = 2 * RESULT_BYTES_MAX
 # A larger answer is not kept for the next time.
 KEPT_BYTES_MAX: Final = 256 * 2**10
 COHORTS_MAX: Final = 10_000
+# A list of the newest events is asked of fewer days at most so often, the second time of as many
+# as have enough events if all are like the first one, times SPARE.
+NARROW_MAX: Final = 2
+SPARE: Final = 2
+DAYS_MAX: Final = 60
+# In the order of the key, of which the engine reads the end.
+_LAST_DAY: Final = """
+  SELECT toDateTime64(toDate32(timestamp) + 1, 6, 'UTC')
+    FROM events
+   WHERE project_id = {project}
+     AND timestamp < {until}
+ORDER BY project_id DESC, toDate32(timestamp) DESC
+   LIMIT 1
+"""
 _TIME: Final = frozenset({159, 160})
 # A type of time that does not say its zone.
 _ZONELESS: Final = re.compile(r"DateTime(64\(\d\))?(?![\d(])")
@@ -127,17 +143,73 @@ async def _calculate(calculation: Calculation, parsed: "Parsed") -> dict[str, An
     """
     question = parsed.question
     rows = await _cohorts(calculation, parsed)
-    statement: SqlStatement = await in_sql_thread(
-        _write,
-        parsed,
-        calculation.context,
-        calculation.zone,
-        question.whole_span(calculation.clock),
-        rows,
-    )
-    result = await _run(calculation, statement)
+    span = question.whole_span(calculation.clock)
+    write = partial(_write, parsed, calculation.context, calculation.zone, span, rows)
+    statement: SqlStatement = await in_sql_thread(write)
+    if statement.is_newest_first:
+        until = calculation.now if span is None else min(calculation.now, span.end)
+        result = await _run_newest(calculation, statement, write, until)
+    else:
+        result = await _run(calculation, statement)
     encoded: dict[str, Any] = await in_sql_thread(_encoded, statement, result, calculation.zone)
     return encoded
+
+
+async def _run_newest(
+    calculation: Calculation,
+    statement: "SqlStatement",
+    write: "Callable[[datetime], SqlStatement]",
+    until: datetime,
+) -> TableResult:
+    """Run a list of the newest events: over the last day alone if it has enough of them.
+
+    Args:
+        write: Returns the statement that only reads the events since some time.
+        until: Later events count as well, but are not expected.
+    """
+    read: int | None = 0
+    days: int | None = 1
+    project_id = calculation.project.id
+    last = await calculation.statements.look(project_id, _last_day(project_id, until))
+    for _ in range(NARROW_MAX):
+        if days is None or not last:
+            break
+        narrow = await in_sql_thread(write, min(last[0][0], until) - timedelta(days=days))
+        result = await _run(calculation, narrow)
+        read = _sum(read, result.rows_read)
+        if len(result.rows) > statement.limit:
+            return replace(result, rows_read=read)
+        days = _days_with_enough(days, statement, len(result.rows))
+    result = await _run(calculation, statement)
+    return replace(result, rows_read=_sum(read, result.rows_read))
+
+
+def _last_day(project_id: int, until: datetime) -> Statement:
+    """Return the statement of the end of the last day until then on which a project has events.
+
+    It is the same all day.
+    """
+    bind = Bindings()
+    end = datetime.combine(until.astimezone(UTC).date() + timedelta(days=1), time.min, UTC)
+    project = bind.add(project_id, "UInt64")
+    return Statement(_LAST_DAY.format(project=project, until=bind.time(end)), bind.values)
+
+
+def _days_with_enough(days: int, statement: "SqlStatement", rows: int) -> int | None:
+    """Return how many days may have all rows of a list, None if reading them saves too little.
+
+    Args:
+        days: Those after which it had so many rows.
+    """
+    if not rows:
+        return None
+    wanted = statement.offset + statement.limit + 1
+    more = math.ceil(SPARE * days * wanted / (statement.offset + rows))
+    return more if more <= DAYS_MAX else None
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 async def _cohorts(calculation: Calculation, parsed: "Parsed") -> "Sequence[CohortRow]":

@@ -5,6 +5,7 @@ Source: insights.md, section 10.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -56,6 +57,7 @@ class SqlStatement:
         labels: The columns of the answer.
         parts: As in `Parsed`.
         limit: The rows of the answer; the statement has one more, if there are more.
+        is_newest_first: Whether it lists single events, the newest first.
     """
 
     statement: Statement
@@ -63,6 +65,7 @@ class SqlStatement:
     parts: Sequence[tuple[Part, int]]
     limit: int
     offset: int
+    is_newest_first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,14 @@ def write_statement(
     zone: ZoneInfo,
     span: DateRange | None,
     cohorts: Sequence[CohortRow],
+    since: datetime | None = None,
 ) -> SqlStatement:
     """Write the statement of a question.
 
     Args:
         span: The range of time that `{filters}` stands for.
         cohorts: The cohorts of the project, if the question names any.
+        since: For a list of the newest events, the time from which it reads them; None for all.
 
     Raises:
         Invalid: The question has a part that is not allowed.
@@ -115,7 +120,7 @@ def write_statement(
     known = {str(row.name): row.id for row in cohorts} | {row.id: row.id for row in cohorts}
     inputs = Inputs(parsed.question.values, known)
     try:
-        return _written(parsed, Statements(tables, inputs, filters))
+        return _written(parsed, Statements(tables, inputs, filters, since))
     except Refused as refused:
         raise refusal(refused, parsed.question) from None
 
@@ -131,7 +136,8 @@ def _written(parsed: Parsed, statements: Statements) -> SqlStatement:
     labels = parsed.labels or [shown.label for shown in written.columns]
     parts = parsed.parts or [("value", 1)] * len(labels)
     compiler = statements.tables.compiler
-    return SqlStatement(compiler.statement(text), labels, parts, limit, offset)
+    statement, newest = compiler.statement(text), written.is_newest_first
+    return SqlStatement(statement, labels, parts, limit, offset, newest)
 
 
 def _given(limit: int | None, default: int) -> int:
