@@ -70,6 +70,32 @@ test("a funnel survives a round trip through the URL and the API", () => {
   }
 });
 
+test("a funnel within sessions and an exclusion of several events survive a round trip", () => {
+  const exclusion = {
+    kind: "GroupNode",
+    operator: "OR",
+    nodes: [
+      { kind: "EventsNode", event: "left" },
+      { kind: "EventsNode", event: "closed" },
+    ],
+    funnelFromStep: 0,
+    funnelToStep: 1,
+  };
+  const funnels = { exclusions: [exclusion], funnelAggregateByHogQL: "properties.$session_id" };
+  const question: Question = { ...FUNNEL, options: { funnels } };
+
+  const query = JSON.parse(JSON.stringify(funnelsQuery(question)));
+  assert.deepEqual(query.funnelsFilter, funnels);
+  assert.deepEqual(readFunnelsQuery(query, new Reading()), question);
+  assert.match(
+    saidOf(question),
+    /^Of the sessions who did .*without sessions who did `left` or `closed`/,
+  );
+  const older = writeOptions(readOptions({ funnel_aggregate_by_hogql: "properties.plan" }));
+  assert.deepEqual(older, { funnelAggregateByHogQL: "properties.plan" });
+  assert.deepEqual(writeOptions(readOptions({ funnelAggregateByHogQL: "person_id" })), {});
+});
+
 test("parts a funnel does not use stay in the question but out of its query and sentence", () => {
   const [first, ...others] = FUNNEL.series;
   assert.ok(first);

@@ -15,6 +15,8 @@ export const words = {
 
   // The sentence.
   persons: "persons",
+  sessions: "sessions",
+  valuesOf: (expression: string) => `values of ${expression}`,
   groups: (type: string) => `${type} groups`,
   ofThoseWhoDid: (who: string) => `of the ${who} who did`,
   ofThoseWhoDidAny: (who: string) => `of the ${who} who did any of`,
@@ -109,6 +111,12 @@ export const words = {
   fromSeconds: "From (s)",
   toSeconds: "To (s)",
   countedPersons: "Persons",
+  countedSessions: "Sessions",
+  countedValues: "Values",
+  stepsOf: "All steps within",
+  stepsOfPerson: "one person",
+  stepsOfSession: "one session",
+  stepsOfValue: (expression: string) => `one value of ${expression}`,
   countedGroups: "Groups",
   ofPrevious: "% of the step before",
   ofFirst: "% of the first step",

@@ -30,6 +30,7 @@ class Scope(Options):
     Attributes:
         is_explicit: Whether the range is taken as it is, without rounding.
         group_type_index: The type of the groups that are counted instead of persons.
+        counted_by: The expression in SQL whose values are counted instead of persons.
         sent: The question by the names of `filters`, without what only concerns drawing.
     """
 
@@ -49,6 +50,7 @@ class Scope(Options):
         whole(0, GROUP_TYPES_MAX - 1, "aggregation_group_type_index"),
         "Counts groups of this type in place of persons.",
     ] = None
+    counted_by: SqlText | None = None
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def completed(self, fields: Fields) -> Self:
@@ -66,6 +68,10 @@ class Scope(Options):
         if self.is_explicit:
             return span
         return widen_to_interval(span, interval, clock.zone, clock.week_start_day)
+
+    @property
+    def counts_persons(self) -> bool:
+        return self.group_type_index is None and self.counted_by is None
 
     def with_conditions(self, own: Node | None) -> Self:
         """Return the scope with further conditions, those on test accounts included."""
@@ -127,6 +133,7 @@ def sql_named(query: InsightQuery) -> Sequence[SqlText]:
     ]
     parts = query.breakdowns.parts if query.breakdowns else ()
     found += [SqlText("value", part.key, part.place) for part in parts if part.type == "hogql"]
+    found += [query.scope.counted_by] if query.scope.counted_by is not None else []
     found += [one.aggregate for one in query.entities if one.aggregate is not None]
     return list(dict.fromkeys(found))
 

@@ -3,11 +3,14 @@
 Source: insights.md, section 5.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.histories import Analyst, History, history_event
+from fanion.errors import Invalid
+from tests.support.asked_actors import actors
+from tests.support.histories import Analyst, History, HistoryEvent, history_event
 
 DAY = "2024-04-02T"
 ANN, BOB, CID, DAN = 1, 2, 3, 4
@@ -55,6 +58,39 @@ async def test_steps_are_counted(
     analyst: Analyst, filters: dict[str, Any], expected: list[int]
 ) -> None:
     assert counts(await funnel(analyst, **filters)) == expected
+
+
+def in_session(session: str, event: str, who: int, at: str) -> HistoryEvent:
+    return replace(history_event(event, who, at), properties={"$session_id": session})
+
+
+async def test_steps_within_a_session_do_not_count_for_another(analyst: Analyst) -> None:
+    happened = [
+        in_session("s1", "a", ANN, f"{DAY}10:00"),
+        in_session("s2", "b", ANN, f"{DAY}10:10"),
+        in_session("s3", "a", BOB, f"{DAY}10:00"),
+        in_session("s3", "b", CID, f"{DAY}10:05"),
+        history_event("a", DAN, f"{DAY}10:00"),
+        history_event("b", DAN, f"{DAY}10:05"),
+    ]
+    history, by_session = History(happened=happened), "properties.$session_id"
+
+    persons = await funnel(analyst, history, funnel_aggregate_by_hogql="person_id")
+    sessions = await funnel(analyst, history, funnel_aggregate_by_hogql=by_session)
+
+    assert counts(persons) == [3, 2, 0]
+    assert counts(sessions) == [2, 1, 0]
+    assert {step["converted_people_url"] for step in sessions} == {None}
+    with pytest.raises(Invalid) as caught:
+        await actors(
+            analyst,
+            await analyst.store(history),
+            insight="FUNNELS",
+            events=STEPS,
+            funnel_aggregate_by_hogql=by_session,
+            funnel_step=1,
+        )
+    assert caught.value.attr == "funnel_aggregate_by_hogql"
 
 
 async def test_times_are_averages_and_medians(analyst: Analyst) -> None:

@@ -122,6 +122,18 @@ def _rows(steps: list[Filters]) -> list[tuple[Any, ...]]:
     ]
 
 
+@settings(max_examples=examples(10))
+@given(DENSE, questions())
+async def test_values_of_an_expression_are_counted_as_groups_are(
+    analyst: Analyst, history: History, question: Filters
+) -> None:
+    by_key: Filters = {"funnel_aggregate_by_hogql": "properties.$group_0"}
+    answer = await analyst.answer(history, **question, **by_key)
+    of_groups = await analyst.answer(history, **question, aggregation_group_type_index=0)
+
+    assert _rows(answer) == _rows(of_groups)
+
+
 @settings(max_examples=examples(25))
 @given(DENSE, questions())
 async def test_steps_and_times(analyst: Analyst, history: History, question: Filters) -> None:

@@ -82,7 +82,17 @@ def test_the_place_of_a_number_and_what_correlation_reads_do_not_matter() -> Non
         ({"funnel_viz_type": "flow"}, "funnel_viz_type", "flow"),
         ({"funnel_order_type": "random"}, "funnel_order_type", "random"),
         ({"display": "ActionsPie"}, "display", "ActionsPie"),
-        ({"funnel_aggregate_by_hogql": "properties.x"}, "funnel_aggregate_by_hogql", "not supp"),
+        ({"funnel_aggregate_by_hogql": 7}, "funnel_aggregate_by_hogql", "valid string"),
+        (
+            {"funnel_aggregate_by_hogql": "event", "aggregation_group_type_index": 0},
+            "funnel_aggregate_by_hogql",
+            "Leave one out",
+        ),
+        (
+            {"funnel_aggregate_by_hogql": "event", "breakdown": "a", "breakdown_type": "person"},
+            "breakdown_type",
+            "Values of funnelAggregateByHogQL have no value",
+        ),
         ({"compare": True}, "compare", "not supported"),
         ({"formula": "A/B"}, "formula", "not supported"),
         ({"funnel_window_interval": 0}, "funnel_window_interval", "between 1"),

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 from fanion.insights.breakdowns import Breakdowns, read_breakdowns
 from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.entities import Entity, events
+from fanion.insights.entities import Entity, SqlText, events
 from fanion.insights.funnels.parts import (
     EXCLUSIONS_MAX,
     STEPS_MAX,
@@ -21,7 +21,7 @@ from fanion.insights.funnels.parts import (
     read_exclusions,
 )
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import OFF, read_question, texts, whole, word
+from fanion.insights.parsing.options import read_question, text, texts, whole, word
 from fanion.insights.query import Scope
 from fanion.rest.options import Before, Option, Options, items, part, read
 
@@ -32,6 +32,8 @@ CorrelationType = Literal["events", "properties", "event_with_properties"]
 BINS_MAX: Final = 1_000  # that a question may ask for; the answer has fewer
 NAMES_MAX: Final = 100
 
+# Expressions that mean persons, as clients send them.
+_PERSONS: Final = ("person_id", "person.id")
 _STEP: Final = whole(0, STEPS_MAX - 1).schema
 _STEPS: Final = events(Step, STEPS_MAX)
 
@@ -84,14 +86,25 @@ def _breakdowns(fields: Fields, _: str, before: Before) -> Breakdowns | None:
     if len({part.type for part in breakdowns.parts}) > 1:
         detail = "All properties of a breakdown of a funnel must be of the same type."
         raise fields.error(name, detail)
-    counts_groups = before["scope"].group_type_index is not None
-    if counts_groups and breakdowns.parts[0].type in ("person", "cohort"):
-        detail = "Groups have no value of this breakdown. Leave it out."
+    counts_persons = before["scope"].group_type_index is None and before["counted_by"] is None
+    if not counts_persons and breakdowns.parts[0].type in ("person", "cohort"):
+        whose = "Groups" if before["counted_by"] is None else "Values of funnelAggregateByHogQL"
+        detail = f"{whose} have no value of this breakdown. Leave it out."
         raise fields.error("breakdown_type", detail)
     if any(part.bins is not None for part in breakdowns.parts):
         detail = "Funnels with breakdown_histogram_bin_count are not supported. Leave it out."
         raise fields.error("breakdown_histogram_bin_count", detail)
     return breakdowns
+
+
+def _counted_by(fields: Fields, name: str, before: Before) -> SqlText | None:
+    sent = fields.text(name)
+    if sent in (None, *_PERSONS):
+        return None
+    if before["scope"].group_type_index is not None:
+        detail = "Either groups or values of an expression are counted. Leave one out."
+        raise fields.error(name, detail)
+    return SqlText("value", sent or "", fields.place(name))
 
 
 def _any(fields: Fields, name: str, _: Before) -> object:
@@ -129,6 +142,11 @@ class FunnelsQuery(Options):
     from_step: Annotated[int, Option(_from_step, _STEP, "funnel_from_step")] = 0
     to_step: Annotated[int, Option(_to_step, _STEP, "funnel_to_step")] = 0
     scope: Scope
+    counted_by: Annotated[
+        SqlText | None,
+        Option(_counted_by, text().schema, "funnel_aggregate_by_hogql"),
+        "Counts values of an expression in SQL, such as `properties.$session_id`.",
+    ] = None
     window: Window
     exclusions: Annotated[
         tuple[Exclusion, ...],
@@ -138,7 +156,9 @@ class FunnelsQuery(Options):
     breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
     bin_count: Annotated[int | None, whole(0, BINS_MAX, or_default=True)] = None
     interval: Annotated[Interval, word(INTERVALS)] = "day"
-    funnel_aggregate_by_hogql: ClassVar[Annotated[None, OFF]]
+
+    def completed(self, fields: Fields) -> Self:
+        return replace(self, scope=replace(self.scope, counted_by=self.counted_by))
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -157,6 +177,9 @@ def _correlated_funnel(fields: Fields, *_: object) -> FunnelsQuery:
         name = "breakdowns" if fields.raw("breakdowns") else "breakdown"
         detail = "A correlation cannot have a breakdown. Leave it out."
         raise fields.error(name, detail)
+    if funnel.counted_by is not None:
+        detail = "A correlation is one of persons or groups. Leave it out."
+        raise fields.error("funnel_aggregate_by_hogql", detail)
     if len(funnel.steps) < 2:
         raise fields.error("events", "A correlation needs at least two steps.")
     return replace(funnel, visualization="steps")

@@ -78,6 +78,8 @@ class FunnelAnswer:
         }
 
     def _people(self, urls: PeopleUrls, number: int, value: Any) -> dict[str, str | None]:
+        if self.query.counted_by is not None:
+            return {"converted_people_url": None, "dropped_people_url": None}
         own = {} if value is None else {"funnel_step_breakdown": value}
         step = number + 1
         dropped = urls.url(funnel_step=-step, **own) if number else None

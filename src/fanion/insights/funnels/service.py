@@ -10,6 +10,7 @@ from itertools import chain
 from math import nan
 from typing import Any, Final
 
+from fanion.errors import Invalid
 from fanion.insights.calculation.cohort_names_store import cohort_names
 from fanion.insights.calculation.kind_service import ActorsKind, ActorsSource, Kind
 from fanion.insights.calculation.service import Calculation, require_few_numbers
@@ -103,6 +104,9 @@ async def find_funnel_actors(
     calculation: Calculation, query: FunnelsQuery, place: FunnelPlace
 ) -> Statement:
     """Return the statement of the actors, each with the number of steps that it reached."""
+    if query.counted_by is not None:
+        detail = "Values of an expression have no list of persons."
+        raise Invalid(detail, attr="funnel_aggregate_by_hogql")
     funnel = funnel_sql(calculation, query)
     if place.value == OTHER:
         funnel, _ = await _with_largest_values(calculation, funnel)

@@ -142,7 +142,7 @@ class Compiler:
             conditions += self._named(entities)
         if self.context.scope.properties is not None:
             conditions.append(self.condition(self.context.scope.properties))
-        if self.context.scope.group_type_index is not None:
+        if not self.context.scope.counts_persons:
             conditions.append(f"{self.who()} != ''")
         return "\n   AND ".join(conditions)
 
@@ -208,17 +208,19 @@ class Compiler:
         return with_merged(rows, "1", self.project)
 
     def who(self) -> str:
-        """Return SQL for the actor of an event: stored person as UUID, or group key as text."""
+        """Return SQL for the actor of an event: stored person as UUID, others as text."""
+        if self.context.scope.counted_by is not None:
+            return self.expression(self.context.scope.counted_by)
         index = self.context.scope.group_type_index
         return "person_id" if index is None else group_key(index)
 
     def resolved(self, rows: str, columns: Sequence[str]) -> str:
-        """Return a SELECT of the rows of `rows` with the current person or group as `actor`.
+        """Return a SELECT of the rows of `rows` with who is counted now as `actor`.
 
         Args:
             rows: A SELECT with `columns` and the stored actor as `who`.
         """
-        if self.context.scope.group_type_index is not None:
+        if not self.context.scope.counts_persons:
             return f"SELECT {', '.join(columns)}, who AS actor FROM ({rows}) AS found"
         return self.resolved_person(rows, columns)
 

@@ -1,6 +1,6 @@
 import type { Question } from "@/insights/question/model";
 import { Field } from "@/ui/Field";
-import { type Option, Select } from "@/ui/Select";
+import { type Option, Select, SelectField } from "@/ui/Select";
 import { words } from "@/words/insightsFunnels";
 import { CountedField } from "../CountedField";
 import type { FieldsProps } from "../kind";
@@ -11,6 +11,7 @@ import {
   type FunnelOptions,
   ORDERS,
   optionsOf,
+  SESSIONS,
   UNITS,
   windowMax,
   withOptions,
@@ -61,6 +62,15 @@ export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
           <span className="py-1.5 text-ink-2">{words.ofFirstStep}</span>
         </div>
         <CountedField question={question} onChange={onChange} errorAt={errorAt} />
+        {question.groupTypeIndex === undefined && (
+          <SelectField
+            label={words.stepsOf}
+            value={options.countedBy ?? PERSON}
+            options={countedOptions(options.countedBy)}
+            onChange={(value) => change({ countedBy: value === PERSON ? undefined : value })}
+            error={errorAt("funnelsFilter__funnelAggregateByHogQL")}
+          />
+        )}
         {error && <p className="text-bad text-sm">{error}</p>}
       </fieldset>
       {question.breakdowns.length > 0 && options.visualization !== "time_to_convert" && (
@@ -84,6 +94,18 @@ export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
       )}
     </>
   );
+}
+
+const PERSON = "";
+
+/** One person, one session, or one value of an expression that another client has chosen. */
+function countedOptions(chosen: string | undefined): Option<string>[] {
+  const own = chosen === undefined || chosen === SESSIONS ? [] : [chosen];
+  return [
+    { value: PERSON, label: words.stepsOfPerson },
+    { value: SESSIONS, label: words.stepsOfSession },
+    ...own.map((value) => ({ value, label: words.stepsOfValue(value) })),
+  ];
 }
 
 const AT_STEP = "step:";

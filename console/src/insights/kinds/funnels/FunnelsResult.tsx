@@ -21,8 +21,10 @@ import { TimesChart } from "./TimesChart";
 import { columnsOfSteps, funnelsTable } from "./table";
 
 /** The result of a funnel, in the chosen visualization. */
-export function FunnelsResult(props: ResultProps) {
-  const { visualization } = optionsOf(props.question);
+export function FunnelsResult(asked: ResultProps) {
+  const { visualization, countedBy } = optionsOf(asked.question);
+  const { onOpen: _, ...withoutPersons } = asked;
+  const props = countedBy === undefined ? asked : withoutPersons;
   if (visualization === "time_to_convert") return <TimesChart {...props} />;
   return visualization === "trends" ? <ConversionsChart {...props} /> : <Steps {...props} />;
 }
@@ -31,7 +33,7 @@ function Steps(props: ResultProps) {
   const { question, answer, isTile, height, onOpen } = props;
   const funnels = useMemo(() => readFunnels({ question, answer }), [question, answer]);
   const [first] = funnels;
-  const { reference, layout } = optionsOf(question);
+  const { reference, layout, countedBy } = optionsOf(question);
   if (first === undefined || funnels.every(({ steps }) => steps[0]?.count === 0))
     return <p className="py-10 text-center text-ink-3">{words.noSteps}</p>;
   const values = funnels.map(({ key, label, steps }) => ({
@@ -79,7 +81,7 @@ function Steps(props: ResultProps) {
             values={values}
             onOpen={onOpen}
           />
-          <CorrelationPanel funnel={answer.query} onOpen={onOpen} />
+          {countedBy === undefined && <CorrelationPanel funnel={answer.query} onOpen={onOpen} />}
         </>
       )}
     </div>

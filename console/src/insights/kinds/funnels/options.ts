@@ -34,7 +34,7 @@ export const windowMax = (unit: Unit): number => Math.floor(WINDOW_SECONDS_MAX /
 
 /** An event that must not happen between two steps; steps are zero-based. */
 export interface Exclusion {
-  entity: Pick<Series, "event" | "action" | "filters" | "name">;
+  entity: Pick<Series, "event" | "action" | "others" | "filters" | "name">;
   from: number;
   to: number;
 }
@@ -57,7 +57,12 @@ export interface FunnelOptions {
   /** What the bars show a share of. */
   reference: (typeof REFERENCES)[number];
   layout: (typeof LAYOUTS)[number];
+  /** The expression in SQL whose values are counted; undefined for persons or groups. */
+  countedBy: string | undefined;
 }
+
+/** The expression whose values are sessions. */
+export const SESSIONS = "properties.$session_id";
 
 const PLACE = "funnelsFilter";
 const WINDOW = 14;
@@ -65,6 +70,7 @@ const NAMES = [
   ...["funnelVizType", "funnelOrderType", "funnelWindowInterval", "funnelWindowIntervalUnit"],
   ...["funnelWindowDays", "funnelFromStep", "funnelToStep", "binCount", "exclusions"],
   ...["breakdownAttributionType", "breakdownAttributionValue", "funnelStepReference", "layout"],
+  ...["funnelAggregateByHogQL", "funnelAggregateByHogql", "funnel_aggregate_by_hogql"],
 ];
 // Display options of other clients, ignored here.
 const DRAWN = [
@@ -96,7 +102,15 @@ export function readOptions(given: Given, reading: Reading = new Reading()): Fun
     attributionStep: step("breakdownAttributionValue") ?? 0,
     reference: choice("funnelStepReference", REFERENCES) ?? "total",
     layout: choice("layout", LAYOUTS) ?? "vertical",
+    countedBy: readCountedBy(get, reading),
   };
+}
+
+function readCountedBy(get: (name: string) => unknown, reading: Reading): string | undefined {
+  const name = "funnelAggregateByHogQL";
+  const given = get(name) ?? get("funnelAggregateByHogql") ?? get("funnel_aggregate_by_hogql");
+  const text = reading.text(at(name), given);
+  return text === "person_id" || text === "person.id" ? undefined : text;
 }
 
 function readWindow(
@@ -117,10 +131,10 @@ function readExclusion(reading: Reading, place: string, given: unknown): Exclusi
   const step = (name: string, value: unknown, least: number) =>
     reading.whole(joined(place, name), value, least, STEPS_MAX - 1) ?? least;
   if (series === null) return [];
-  const { event, action, filters, name } = series;
+  const { event, action, others, filters, name } = series;
   return [
     {
-      entity: present({ event, action, filters, name }),
+      entity: present({ event, action, others, filters, name }),
       from: step("funnelFromStep", funnelFromStep ?? funnel_from_step, 0),
       to: step("funnelToStep", funnelToStep ?? funnel_to_step, 1),
     },
@@ -143,6 +157,7 @@ export function writeOptions(options: FunnelOptions): Given {
     breakdownAttributionValue: attribution === "step" ? options.attributionStep : undefined,
     funnelStepReference: unless("total", options.reference),
     layout: unless("vertical", options.layout),
+    funnelAggregateByHogQL: options.countedBy,
   });
 }
 

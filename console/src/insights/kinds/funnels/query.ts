@@ -47,6 +47,7 @@ function usedOptions(question: Question): FunnelOptions {
       })),
     from: isOfPart && from !== undefined && from < last ? from : undefined,
     to: isOfPart && to !== undefined && to <= last ? to : undefined,
+    countedBy: question.groupTypeIndex === undefined ? options.countedBy : undefined,
     bins: options.visualization === "time_to_convert" ? options.bins : undefined,
     attribution: isBroken ? options.attribution : "first_touch",
     attributionStep: Math.min(options.attributionStep, last),

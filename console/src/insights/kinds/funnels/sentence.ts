@@ -13,7 +13,7 @@ import {
 } from "@/insights/question/sentence";
 import { words } from "@/words/insightsFunnels";
 import { words as shared } from "@/words/insightsQuestion";
-import type { FunnelOptions } from "./options";
+import { type FunnelOptions, optionsOf, SESSIONS } from "./options";
 import { usedParts } from "./query";
 
 type Parts = readonly SentencePart[];
@@ -73,10 +73,12 @@ const stepParts = (series: Series, names: Names): Parts => [
   ...whereParts(series.filters, names),
 ];
 
-function whoOf({ groupTypeIndex }: Question, names: Names): string {
-  return groupTypeIndex === undefined
-    ? words.persons
-    : words.groups(names.groupType(groupTypeIndex));
+function whoOf(question: Question, names: Names): string {
+  const { groupTypeIndex } = question;
+  if (groupTypeIndex !== undefined) return words.groups(names.groupType(groupTypeIndex));
+  const { countedBy } = optionsOf(question);
+  if (countedBy === undefined) return words.persons;
+  return countedBy === SESSIONS ? words.sessions : words.valuesOf(countedBy);
 }
 
 function exclusionParts(question: Question, options: FunnelOptions, names: Names): Parts[] {

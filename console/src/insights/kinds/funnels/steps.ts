@@ -2,7 +2,7 @@ import type { Question } from "@/insights/question/model";
 import { nameOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsFunnels";
 import type { Asked } from "../kind";
-import { optionsOf } from "./options";
+import { optionsOf, SESSIONS } from "./options";
 
 /** The breakdown value: a list for properties, an id for a cohort. */
 export type Value = string | number | readonly string[];
@@ -79,8 +79,12 @@ export function stepName(question: Question, place: number): string {
 }
 
 /** What is counted, as a column heading. */
-export const countedIn = ({ groupTypeIndex }: Question): string =>
-  groupTypeIndex === undefined ? words.countedPersons : words.countedGroups;
+export function countedIn(question: Question): string {
+  if (question.groupTypeIndex !== undefined) return words.countedGroups;
+  const { countedBy } = optionsOf(question);
+  if (countedBy === undefined) return words.countedPersons;
+  return countedBy === SESSIONS ? words.countedSessions : words.countedValues;
+}
 
 export const numbered = (place: number, name: string): string => `${place + 1}. ${name}`;
 
