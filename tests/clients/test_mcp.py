@@ -20,14 +20,14 @@ Served = tuple[RealServer, Keys]
 
 
 def arguments(url: str, *more: str) -> list[str]:
-    return ["-m", "fanion", "mcp", "--url", url, *more]
+    return ["-m", "fanion", "mcp", "--host", url, *more]
 
 
 def command(url: str, key: str, *more: str) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
         args=arguments(url, *more),
-        env={"FANION_PERSONAL_API_KEY": key},
+        env={"POSTHOG_PERSONAL_API_KEY": key},
     )
 
 
@@ -75,14 +75,14 @@ async def test_an_assistant_works_over_http_and_over_standard_input(
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        (None, "Set FANION_PERSONAL_API_KEY to a personal API key"),
+        (None, "Set POSTHOG_PERSONAL_API_KEY to a personal API key"),
         ("phx_wrong", "Personal API key found in request Authorization header is invalid."),
     ],
 )
 def test_a_command_without_a_valid_key_says_so(server: Served, key: str | None, words: str) -> None:
     done = subprocess.run(
         [sys.executable, *arguments(server[0].url)],
-        env={} if key is None else {"FANION_PERSONAL_API_KEY": key},
+        env={} if key is None else {"POSTHOG_PERSONAL_API_KEY": key},
         capture_output=True,
         text=True,
         timeout=COMMAND_S,

@@ -11,13 +11,11 @@ import typer
 
 from fanion.cli.output import refuse, run_command
 
-KEY = "FANION_PERSONAL_API_KEY"
+KEY = "POSTHOG_PERSONAL_API_KEY"
 
 
 def mcp(
-    url: Annotated[
-        str, typer.Option(envvar="FANION_MCP_URL", help="The address of the server.")
-    ] = "http://localhost:8000",
+    host: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
     project: Annotated[
         int | None,
         typer.Option(
@@ -27,7 +25,7 @@ def mcp(
 ) -> None:
     """Serve an assistant on standard input and output, by the Model Context Protocol.
 
-    The personal API key is read from FANION_PERSONAL_API_KEY; its scopes decide which tools there
+    The personal API key is read from POSTHOG_PERSONAL_API_KEY; its scopes decide which tools there
     are.
     """
     key = os.environ.get(KEY, "").strip()
@@ -35,6 +33,6 @@ def mcp(
         refuse(f"Set {KEY} to a personal API key; `fanion keys create --scope …` makes one.")
     # Loading the SDK takes most of a second, which a refusal does not need.
     stdio = import_module("fanion.mcp.stdio_main")
-    problem = run_command(stdio.serve_stdio(url, key, project))
+    problem = run_command(stdio.serve_stdio(host, key, project))
     if problem:
         refuse(problem)
