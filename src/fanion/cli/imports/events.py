@@ -1,5 +1,6 @@
 """The command `fanion import-events`: events from files, sent to a server's capture."""
 
+import csv
 import os
 import time
 from contextlib import AsyncExitStack
@@ -24,6 +25,7 @@ from fanion.transfer.event_files.comparison_client import (
     require_server,
 )
 from fanion.transfer.event_files.files.file_reader import SourceFile, open_sources
+from fanion.transfer.event_files.files.rows import FIELD_CHARS_MAX
 from fanion.transfer.event_files.files.rows_reader import GENERIC, Kind
 from fanion.transfer.event_files.formats.amplitude import AmplitudeRows
 from fanion.transfer.event_files.formats.mixpanel import MixpanelRows
@@ -117,6 +119,7 @@ def import_events(
     Rows become events with ids of their own, so that a second import of a file adds nothing. A run
     that was interrupted is continued by the same command.
     """
+    csv.field_size_limit(FIELD_CHARS_MAX)
     options = FileOptions(files, source.value, mapping, zone, website)
     is_sent = not (preview or dry_run)
     if is_sent and (project is None) == (key is None):

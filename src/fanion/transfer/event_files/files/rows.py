@@ -14,11 +14,12 @@ from fanion.wire.decoding import parse_json
 # A quoted text may have line breaks; one that is not closed would have the rest of the file.
 QUOTED_LINES_MAX = 1000
 QUOTED_BYTES_MAX = 1024**2
+# Longer than a line may be. The limit of `csv` is one of the process, so the program sets it.
+FIELD_CHARS_MAX = 32 * 1024**2
 COLUMNS_MAX = 10_000
 TOO_LONG = "the line is longer than 16 MiB"
 _DELIMITERS = (",", ";", "\t", "|")
 
-csv.field_size_limit(QUOTED_BYTES_MAX * 32)
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
