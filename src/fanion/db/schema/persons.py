@@ -11,7 +11,6 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
-    text,
 )
 
 from fanion.db.columns import Json, UtcDateTime
@@ -88,13 +87,8 @@ person_merges = Table(
     Column("distinct_id", Text, nullable=True),
     Column("timestamp", UtcDateTime, nullable=True),
     Index(None, "project_id", "person"),
-    Index(
-        "ix_person_merges_other_person",
-        "project_id",
-        "other_person",
-        sqlite_where=text("event_uuid IS NULL"),
-        postgresql_where=text("event_uuid IS NULL"),
-    ),
+    # Only splits are looked for by it; an index of these alone would load PostgreSQL's dialect.
+    Index(None, "project_id", "other_person"),
     sqlite_autoincrement=True,
 )
 

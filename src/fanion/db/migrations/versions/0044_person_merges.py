@@ -12,7 +12,6 @@ down_revision = "0043"
 oldest_program = "0031"
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-_SPLITS = sa.text("event_uuid IS NULL")
 
 
 def upgrade() -> None:
@@ -37,11 +36,9 @@ def upgrade() -> None:
         op.f("ix_person_merges_project_id_person"), "person_merges", ["project_id", "person"]
     )
     op.create_index(
-        "ix_person_merges_other_person",
+        op.f("ix_person_merges_project_id_other_person"),
         "person_merges",
         ["project_id", "other_person"],
-        sqlite_where=_SPLITS,
-        postgresql_where=_SPLITS,
     )
     op.create_table(
         "merge_authors",
