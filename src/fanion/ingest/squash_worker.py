@@ -76,8 +76,10 @@ class SquashWorker:
         backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         while True:
             async with self.records.read() as connection:
-                if not await connection.run_sync(splitting_projects):
-                    return
+                projects = await connection.run_sync(splitting_projects)
+            if not projects:
+                return
+            structlog.get_logger().info("squash_waits", splitting=len(projects))
             await asyncio.sleep(backoff.next_s())
 
     async def batches_committed(self) -> None:

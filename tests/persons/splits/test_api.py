@@ -157,6 +157,7 @@ async def test_the_id_that_made_the_person_can_leave_too(tenant: Tenant) -> None
 
 async def test_events_that_a_squash_has_rewritten_follow_too(tenant: Tenant) -> None:
     server = tenant.server
+    await server.running.ingestion.splitting.follow_all()  # a squash waits for those of all tests
     ann = await merged(tenant, "ann", "bob")
     squash = SquashWorker(server.records, server.running.events, server.clock.now, 1)
     await squash.squash()
