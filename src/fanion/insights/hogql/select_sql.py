@@ -3,7 +3,7 @@
 Source: insights.md, section 10.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -13,8 +13,8 @@ from sqlglot import exp
 from fanion.insights.expressions.expressions_sql import Expressions
 from fanion.insights.expressions.grammar import Dialect, Refused, TooDeep, place_of
 from fanion.insights.expressions.nodes import given
-from fanion.insights.expressions.scope import Column, Inputs, Kind, Scope
-from fanion.insights.hogql.query import OFFSET_MAX
+from fanion.insights.expressions.scope import Inputs, Scope
+from fanion.insights.hogql.event_conditions_sql import EventConditions
 from fanion.insights.hogql.sources_sql import (
     EventsTable,
     SessionsTable,
@@ -25,6 +25,7 @@ from fanion.insights.hogql.sources_sql import (
     persons_table,
 )
 from fanion.insights.hogql.trees import all_of, is_place, label_of
+from fanion.insights.hogql.written_sql import SelectedRows, Shown, Written, is_limited_by, with_end
 
 # A table of WITH counts each time it is used.
 SELECTS_MAX: Final = 50
@@ -41,74 +42,8 @@ _TABLES: Final[Mapping[str, Callable[[Tables], Source]]] = {
     "cohorts": cohorts_table,
 }
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
-_SIMPLE: Final[Mapping[type[exp.Expr], str]] = {
-    exp.EQ: "=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-}
 # Parts with which a row is of several events.
 _OF_MANY: Final = frozenset({"distinct", "group", "having", "joins"})
-# What a condition may have that is as constant as it looks.
-_CONSTANT: Final = (
-    *(exp.Literal, exp.Anonymous, exp.Interval, exp.Add, exp.Sub, exp.Paren, exp.Var),
-    *(exp.Placeholder, exp.Neg),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A column of an answer.
-
-    Attributes:
-        label: As the user named or wrote it.
-        name: Its name in the statement.
-    """
-
-    label: str
-    name: str
-    kind: Kind = "value"
-    moment: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A SELECT as it is sent.
-
-    Attributes:
-        text: Without its limit, if it is the whole query.
-        limit: The rows that the whole query asks for; None if it does not say.
-        is_newest_first: Whether the whole query lists single events, the newest first.
-    """
-
-    text: str
-    columns: Sequence[Shown]
-    limit: int | None = None
-    offset: int = 0
-    is_newest_first: bool = False
-
-
-class SelectedRows:
-    """The rows of a SELECT that another one reads."""
-
-    def __init__(self, tables: Tables, written: Written) -> None:
-        self.name = tables.names.new("t")
-        self._written = written
-
-    def column(self, parts: Sequence[str]) -> Column | None:
-        if len(parts) > 1:
-            return None
-        for shown in self._written.columns:
-            if shown.label == parts[0]:
-                return Column(f"{self.name}.{shown.name}", shown.kind)
-        return None
-
-    def columns(self) -> Sequence[str]:
-        return [shown.label for shown in self._written.columns]
-
-    def text(self) -> str:
-        return f"({self._written.text}) AS {self.name}"
 
 
 @dataclass(slots=True)
@@ -293,7 +228,7 @@ class _Select:
             and isinstance(first.this, exp.Column)
             and first.this.name == "timestamp"
         )
-        if not is_by_time or not isinstance(events, EventsTable) or _is_limited_by(parts):
+        if not is_by_time or not isinstance(events, EventsTable) or is_limited_by(parts):
             return False
         own = events.column(["timestamp"])
         return own is not None and write.text(first.this) == own.text
@@ -330,52 +265,22 @@ class _Select:
         condition = given(self._parts["where"], "this")["this"]
         conditions = list(all_of(condition))
         left = []
-        events = self._sources[0] if self._sources else ("", None)
+        name, events = self._sources[0] if self._sources else ("", None)
         inner = all(word in ("INNER", "LEFT", "CROSS") for word, _, _ in self._joins)
         for one in conditions:
             is_filters = isinstance(one, exp.Placeholder) and one.this == "filters"
-            if not isinstance(events[1], EventsTable) or not (inner or is_filters):
+            if not isinstance(events, EventsTable) or not (inner or is_filters):
                 left.append(one)
             elif is_filters:
-                events[1].push(f"({self._statements.filters})")
+                events.push(f"({self._statements.filters})")
             else:
-                self._push(one, events[0], events[1])
+                EventConditions(name, events, self._new_expressions).push(one)
                 left.append(one)
         return left
 
-    def _push(self, node: exp.Expr, name: str, events: EventsTable) -> None:
-        """Let `events` find its rows by a simple condition, which stays a condition as well."""
-        if isinstance(node, exp.Between):
-            for kind, bound in ((exp.GTE, node.args["low"]), (exp.LTE, node.args["high"])):
-                self._push(kind(this=node.this, expression=bound), name, events)
-            return
-        is_list = isinstance(node, exp.In) and bool(node.args.get("expressions"))
-        if type(node) not in _SIMPLE and not is_list:
-            return
-        column = node.this
-        if not isinstance(column, exp.Column) or column.args.get("db"):
-            return
-        table = column.args.get("table")
-        own = events.own_column(column.name)
-        if own is None or (table is not None and table.name != name):
-            return
-        values = node.args["expressions"] if is_list else [node.args["expression"]]
-        if not all(isinstance(part, _CONSTANT) for value in values for part in value.walk()):
-            return
-        self._push_plain(node, own, values, events)
-
-    def _push_plain(
-        self, node: exp.Expr, own: str, values: Sequence[exp.Expr], events: EventsTable
-    ) -> None:
-        write = Expressions(self._tables.lent, Scope(), self._statements, self._statements.inputs)
-        is_time = own == "timestamp"
-        texts = [write.moment(value) if is_time else write.text(value) for value in values]
-        if write.has_aggregate:
-            return
-        if isinstance(node, exp.In):
-            events.push(f"{own} IN tuple({', '.join(texts)})")
-        else:
-            events.push(f"{own} {_SIMPLE[type(node)]} {texts[0]}")
+    def _new_expressions(self) -> Expressions:
+        statements = self._statements
+        return Expressions(self._tables.lent, Scope(), statements, statements.inputs)
 
     def _columns(self) -> list[tuple[str, Shown]]:
         """Return the columns of the answer, each with its expression."""
@@ -441,43 +346,6 @@ class _Select:
         return text
 
 
-def _is_limited_by(parts: Mapping[str, Any]) -> bool:
-    return "limit" in parts and bool(parts["limit"].args.get("expressions"))
-
-
 def _plain(text: str, is_whole: bool) -> str:
     """Return a column of an answer, whose size the event store only limits if it is no constant."""
     return f"materialize({text})" if is_whole else text
-
-
-def with_end(
-    text: str,
-    columns: Sequence[Shown],
-    parts: Mapping[str, Any],
-    write: Expressions,
-    is_whole: bool,
-) -> Written:
-    """Return a SELECT with its order and its limit; that of the whole query is told instead."""
-    if "order" in parts:
-        text += f" ORDER BY {write.ordered(parts['order'])}"
-    limit, offset = None, _number(parts, "offset", "expression") or 0
-    if "limit" in parts:
-        known = given(parts["limit"], "expression", "expressions")
-        limit = _number(parts, "limit", "expression")
-        if "expressions" in known:
-            text += f" LIMIT {limit} BY {write.texts(known['expressions'])}"
-            limit = None
-    if is_whole:
-        return Written(text, columns, limit, offset)
-    if limit is not None:
-        text += f" LIMIT {limit}"
-    return Written(f"{text} OFFSET {offset}" if offset else text, columns)
-
-
-def _number(parts: Mapping[str, Any], name: str, part: str) -> int | None:
-    if name not in parts:
-        return None
-    node = given(parts[name], "expression", "expressions").get(part)
-    if not isinstance(node, exp.Literal) or not str(node.this).isdecimal():
-        raise Refused(f"{name.upper()} must be a whole number.", place_of(parts[name]))
-    return min(int(str(node.this)[:18]), OFFSET_MAX)
