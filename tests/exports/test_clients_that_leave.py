@@ -27,7 +27,8 @@ def test_clients_that_stop_reading_hold_a_place_until_they_leave(tmp_path: Path)
         base = f"{server.url}/api/projects/{keys.project_id}/"
         client = readers.enter_context(plain_http.Client(base_url=base, headers=headers))
         address = "events/export/?format=jsonl"
-        until(lambda: _is_exported(client, address), "the events are not stored")
+        until(lambda: _is_ingested(client), "the events are not stored")
+        assert _is_exported(client, address)
 
         held = [client.stream("GET", address) for _ in range(EXPORTS_AT_ONCE_MAX)]
         answers = [readers.enter_context(each) for each in held]
@@ -40,6 +41,10 @@ def test_clients_that_stop_reading_hold_a_place_until_they_leave(tmp_path: Path)
         assert (refused.status_code, refused.headers.get("retry-after")) == (503, "30")
         assert listed.status_code == 200
         until(lambda: _is_exported(client, address), "the places are not free")
+
+
+def _is_ingested(client: httpx.Client) -> bool:
+    return client.get("ingestion/").json()["waiting"]["oldest"] is None
 
 
 def _is_exported(client: httpx.Client, address: str) -> bool:

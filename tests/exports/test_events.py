@@ -154,6 +154,8 @@ async def test_events_belong_to_the_person_of_today(tenant: Tenant) -> None:
 
 WRONG: dict[str, tuple[Json, str, str]] = {
     "a format": ({"format": "xml"}, "format", "csv, jsonl, parquet"),
+    "no format": ({"format": ""}, "format", "csv, jsonl, parquet"),
+    "no time": ({"by": ""}, "by", "created_at"),
     "a start": ({"start_at": "soon"}, "start_at", "valid date"),
     "an end before the start": ({"start_at": "-1d", "end_at": "-2d"}, "end_at", "after start_at"),
     "a cursor": ({"cursor": "Zm9v"}, "cursor", "next link"),

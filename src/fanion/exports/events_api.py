@@ -61,7 +61,7 @@ class EventExportsApi(Controller):
             format=read_format(format),
             start=start,
             end=end,
-            by_acceptance=choice(by or TIMES[0], TIMES, "by") == "created_at",
+            by_acceptance=choice(TIMES[0] if by is None else by, TIMES, "by") == "created_at",
             event=event,
             properties=read_conditions(properties, "events and persons"),
             now=now,

@@ -46,7 +46,7 @@ def read_format(text: str | None) -> ExportFormat:
     Raises:
         Invalid: There is no such format.
     """
-    return choice(text or "csv", FORMATS, "format")
+    return choice("csv" if text is None else text, FORMATS, "format")
 
 
 def read_range(
