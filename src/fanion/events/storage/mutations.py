@@ -155,31 +155,47 @@ def _delete_events(client: Client, parameters: Mapping[str, Any]) -> bool:
     rows = client.query(_HASHES, bound).result_rows
     with_hashes = {**bound, "hashes": [name for (name,) in rows]}
     ids = len(bound["persons"]) + len(rows)
+    return mutate_events(client, _PARTITIONS, _DELETE, with_hashes, ids)
+
+
+def mutate_events(client: Client, found: str, change: str, bound: dict[str, Any], ids: int) -> bool:
+    """Change events in the partitions that have such, in the background.
+
+    Args:
+        found: Selects the partitions from `{rows}`.
+        change: What to do `{where}`.
+        ids: How many the change names in each partition.
+
+    Returns:
+        Whether any replica had some.
+    """
     statements = [
-        f"ALTER TABLE {table.altered} {deletes}"
+        f"ALTER TABLE {table.altered} {changes}"
         for table in event_tables(client)
-        for deletes in _deletes(_partitions(client, table, bound), ids)
+        for changes in _changes(change, _partitions(client, table, found, bound), ids)
     ]
     for statement in statements:
-        client.command(statement, with_hashes)
+        client.command(statement, bound)
     return bool(statements)
 
 
-def _partitions(client: Client, table: EventTable, bound: dict[str, Any]) -> Sequence[str]:
-    statement = _PARTITIONS.replace("{rows}", table.on_every_replica)
+def _partitions(
+    client: Client, table: EventTable, found: str, bound: dict[str, Any]
+) -> Sequence[str]:
+    statement = found.replace("{rows}", table.on_every_replica)
     rows = client.query(statement, bound, {"max_execution_time": LOOK_SECONDS_MAX}).result_rows
     return sorted(partition for (partition,) in rows)
 
 
-def _deletes(partitions: Sequence[str], ids: int) -> Iterator[str]:
-    """Yield what to delete from partitions, of as many in one statement as its ids permit."""
+def _changes(change: str, partitions: Sequence[str], ids: int) -> Iterator[str]:
+    """Yield what to change in partitions, in as many in one statement as its ids permit."""
     if len(partitions) > PARTITIONS_MAX:
-        yield _DELETE.replace("{where}", "")
+        yield change.replace("{where}", "")
         return
     number = max(1, IDS_OF_PARTITIONS_MAX // max(1, ids))
     for start in range(0, len(partitions), number):
         some = partitions[start : start + number]
-        yield ",".join(_DELETE.replace("{where}", f"IN PARTITION ID '{name}'") for name in some)
+        yield ",".join(change.replace("{where}", f"IN PARTITION ID '{name}'") for name in some)
 
 
 def _pending_mutations(client: Client) -> Sequence[Sequence[Any]]:
