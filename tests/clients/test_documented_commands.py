@@ -160,7 +160,7 @@ def test_events_are_imported(shell: Shell, tmp_path: Path) -> None:
 
     shell.run(preview)
     assert '"event": "Name"' in (tmp_path / "preview.txt").read_text()
-    assert "1 events of this import: all of them." in shell.run(apply)
+    assert "that the server has stored: 1, all of them." in shell.run(apply)
 
 
 @long

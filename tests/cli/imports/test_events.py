@@ -57,8 +57,8 @@ def test_a_dry_run_reads_everything_and_exits_with_1_for_refused_rows(jsonl: Pat
     done = run(jsonl, jsonl, "--from", "jsonl", "--dry-run")
 
     assert done.exit_code == 1
-    assert "6 rows were read, 4 events readable (a dry run: nothing was sent)." in done.stdout
-    assert "2 rows were refused, the first of them:" in done.stdout
+    assert "Rows read: 6. Events readable (a dry run: nothing was sent): 4." in done.stdout
+    assert "Rows refused: 2. The first of them:" in done.stdout
     assert not list(jsonl.parent.glob("*.import.json"))
 
 

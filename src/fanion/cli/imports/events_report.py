@@ -39,7 +39,7 @@ def show_progress(
         write_out(msgspec.json.encode(body) + b"\n")
         return
     sent = "sent" if is_sent else "readable (a dry run: nothing was sent)"
-    print(f"{progress.rows} rows were read, {progress.events} events {sent}.")
+    print(f"Rows read: {progress.rows}. Events {sent}: {progress.events}.")
     if progress.unused:
         print(f"{progress.unused} rows are of other websites.")
     if progress.too_large:
@@ -53,7 +53,7 @@ def show_progress(
 
 def _show_refused(shown: list[RefusedRow], count: int) -> None:
     if count or shown:
-        print(f"{max(count, len(shown))} rows were refused, the first of them:")
+        print(f"Rows refused: {max(count, len(shown))}. The first of them:")
     for row in shown:
         print(printable(f"  {row.file}, line {row.line}: {row.reason}"))
 
@@ -62,7 +62,9 @@ def _show_comparison(progress: Progress, comparison: Comparison) -> None:
     if not comparison.is_ingested:
         print("The server has not ingested everything yet; run the command again to compare.")
     if not comparison.differences:
-        print(f"The server has stored {comparison.stored} events of this import: all of them.")
+        print(
+            f"Events of this import that the server has stored: {comparison.stored}, all of them."
+        )
         return
     print(
         f"The server has stored {comparison.stored} events of this import, "
