@@ -233,7 +233,8 @@ export const words = {
   },
   split: {
     title: "Split off distinct ids",
-    description: (name: string) => `These are removed from ${name}. A new person is created for each.`,
+    description: (name: string) =>
+      `These are removed from ${name}. A new person is created for each.`,
     label: "Distinct ids that leave",
     id: "Distinct id",
     events: "Events",
