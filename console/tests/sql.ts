@@ -132,8 +132,12 @@ test("the history has each query once, the last first, and forgets the oldest", 
 });
 
 test("names are completed by what stands before them", () => {
+  const column = (name: string) => ({ name, type: "string" }) as const;
   const names = {
-    tables: { events: ["event", "person.id", "person.properties"], cohorts: ["name"] },
+    tables: {
+      events: [column("event"), column("person.id"), column("person.properties")],
+      cohorts: [column("name")],
+    },
     functions: ["count"],
     events: ["plan", "$browser", "it's here"],
     persons: ["email"],

@@ -155,6 +155,22 @@ def test_names_are_completed_while_they_are_typed(console: Console, orders: Proj
     console.settle()
 
     assert cells(console) == [["free", "1"], ["pro", "2"]]
+    write(console, "select count() from persons where")
+    persons = page.locator("summary").get_by_text("persons", exact=True)
+    persons.click()
+    columns = page.get_by_role("list", name="Columns of persons")
+    expect(columns.get_by_role("button")).to_have_count(4)
+    columns.get_by_role("button", name="created_at time").click()
+    expect(editor_of(console)).to_be_focused()
+    page.keyboard.type(" > '2000-01-01'")
+    console.press("Control+Enter")
+    console.settle()
+    assert cells(console) == [["3"]]
+    console.expect_accessible()
+    with console.at_width(360):
+        console.open(orders.at("sql"))
+        expect(page.get_by_text("Tables", exact=True)).to_be_visible()
+        expect(persons).to_be_hidden()
 
 
 def test_a_query_is_saved_drawn_and_shown_on_a_dashboard_and_behind_its_link(

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, to_builtins
 
+from fanion.insights.hogql.catalogue import ColumnType
 from fanion.insights.model import CachedResult
 
 _Body = TypeVar("_Body", bound=Struct)
@@ -112,6 +113,7 @@ class SqlBody(Struct, kw_only=True):
 
 class SqlFieldBody(Struct, kw_only=True):
     name: str
+    type: ColumnType
 
 
 class SqlTableBody(Struct, kw_only=True):

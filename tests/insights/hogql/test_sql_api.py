@@ -3,6 +3,7 @@
 Source: insights.md, section 10.
 """
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -56,7 +57,17 @@ async def test_sql_is_answered_in_posthogs_shape(tenant: Tenant) -> None:
     }
 
 
-async def test_every_column_that_is_listed_can_be_asked(tenant: Tenant) -> None:
+# The types of the event store for each type of a column.
+STORED = {
+    "string": r"(Nullable\()?(String|UUID)\)?",
+    "integer": r"(Nullable\()?U?Int\d+\)?",
+    "datetime": r"(Nullable\()?DateTime64\(.*\)",
+    "boolean": r"(Nullable\()?(Bool|UInt8)\)?",
+    "json": r"(Nullable\()?String\)?",
+}
+
+
+async def test_every_column_that_is_listed_can_be_asked_and_has_its_type(tenant: Tenant) -> None:
     await capture(tenant)
     schema = await ask(tenant, {"kind": "DatabaseSchemaQuery"})
 
@@ -66,6 +77,8 @@ async def test_every_column_that_is_listed_can_be_asked(tenant: Tenant) -> None:
             tenant, {"kind": "HogQLQuery", "query": f"select {columns} from {table['name']}"}
         )
         assert answer["columns"] == list(table["fields"])
+        for (_, stored), column in zip(answer["types"], table["fields"].values(), strict=True):
+            assert re.fullmatch(STORED[column["type"]], stored), column
     assert {"count", "uniqIf", "toFloat", "row_number", "dateTrunc"} <= set(schema["functions"])
     assert "file" not in schema["functions"]
 

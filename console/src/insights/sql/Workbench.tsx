@@ -14,6 +14,7 @@ import { keepHistory, type Ran, readHistory, withRan } from "./history";
 import { namesQuery } from "./names";
 import { type PlacedError, placeError } from "./place";
 import { Result } from "./Result";
+import { TableList } from "./TableList";
 import { useRun } from "./useRun";
 import type { Work } from "./useWork";
 import { VariableFields } from "./VariableFields";
@@ -71,22 +72,28 @@ export function Workbench({ work, isAsked, onRun }: Props) {
         values={values}
         onChange={(next) => setDraft({ ...draft, values: next })}
       />
-      <div className="flex min-w-0 flex-col gap-1">
-        <div className="h-60 min-h-24 resize-y overflow-hidden rounded-lg border border-line-strong">
-          <SqlEditor
-            value={text}
-            onChange={(next) => setDraft((before) => ({ ...before, text: next }))}
-            onRun={() => start(true)}
-            error={error}
-            label={words.editor}
-            names={completed.data ?? null}
-            describedBy={keys}
-            handle={editor}
-          />
+      <div className="flex min-w-0 flex-col gap-4 lg:flex-row">
+        <div className="flex min-w-0 grow flex-col gap-1">
+          <div className="h-60 min-h-24 resize-y overflow-hidden rounded-lg border border-line-strong">
+            <SqlEditor
+              value={text}
+              onChange={(next) => setDraft((before) => ({ ...before, text: next }))}
+              onRun={() => start(true)}
+              error={error}
+              label={words.editor}
+              names={completed.data ?? null}
+              describedBy={keys}
+              handle={editor}
+            />
+          </div>
+          <p id={keys} className="text-ink-3 text-sm">
+            {words.keys}
+          </p>
         </div>
-        <p id={keys} className="text-ink-3 text-sm">
-          {words.keys}
-        </p>
+        <TableList
+          names={completed.data ?? null}
+          onInsert={(name) => editor.current?.insert(name)}
+        />
       </div>
       <Bar
         isRunning={running.isRunning}

@@ -1,7 +1,14 @@
+import type { components } from "@/lib/schema";
+
+/** A column of a table; some names have a dot: `person.created_at`. */
+export interface ColumnOfSql {
+  name: string;
+  type: components["schemas"]["SqlFieldBody"]["type"];
+}
+
 /** The names that can be completed. */
 export interface NamesOfSql {
-  /** The columns of each table; some have a dot: `person.created_at`. */
-  tables: Readonly<Record<string, readonly string[]>>;
+  tables: Readonly<Record<string, readonly ColumnOfSql[]>>;
   functions: readonly string[];
   /** The properties of events and of persons. */
   events: readonly string[];
@@ -63,11 +70,11 @@ function propertiesAt(before: string, found: RegExpExecArray, names: NamesOfSql)
 
 function columnsAt(before: string, found: RegExpExecArray, names: NamesOfSql): Completions | null {
   const [, owner = "", typed = ""] = found;
-  const events = names.tables.events ?? [];
+  const events = columnNames(names, "events");
   const within = events.flatMap((name) =>
     name.startsWith(`${owner}.`) ? [name.slice(owner.length + 1)] : [],
   );
-  const listed = within.length > 0 ? within : (names.tables[owner] ?? []);
+  const listed = within.length > 0 ? within : columnNames(names, owner);
   if (listed.length === 0) return null;
   return {
     from: before.length - typed.length,
@@ -75,9 +82,12 @@ function columnsAt(before: string, found: RegExpExecArray, names: NamesOfSql): C
   };
 }
 
+const columnNames = ({ tables }: NamesOfSql, table: string): string[] =>
+  (tables[table] ?? []).map(({ name }) => name);
+
 function wordsOf(names: NamesOfSql, keywords: readonly string[]): Completion[] {
   const tables = Object.keys(names.tables);
-  const columns = new Set(Object.values(names.tables).flat());
+  const columns = new Set(tables.flatMap((table) => columnNames(names, table)));
   return [
     ...[...columns].map((label): Completion => ({ label, type: "column" })),
     ...tables.map((label): Completion => ({ label, type: "table" })),

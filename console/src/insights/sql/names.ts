@@ -20,7 +20,7 @@ export const namesQuery = (projectId: string) =>
       ]);
       const tables = Object.values(schema.tables).map(({ name, fields }) => [
         name,
-        Object.keys(fields),
+        Object.values(fields).map((column) => ({ name: column.name, type: column.type })),
       ]);
       return { tables: Object.fromEntries(tables), functions: schema.functions, events, persons };
     },

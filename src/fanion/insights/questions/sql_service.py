@@ -64,7 +64,11 @@ class SqlQueries:
         return SqlSchemaBody(
             tables={
                 table: SqlTableBody(
-                    name=table, fields={name: SqlFieldBody(name=name) for name in columns}
+                    name=table,
+                    fields={
+                        name: SqlFieldBody(name=name, type=column_type)
+                        for name, column_type in columns.items()
+                    },
                 )
                 for table, columns in TABLES.items()
             },

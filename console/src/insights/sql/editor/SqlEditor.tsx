@@ -16,6 +16,8 @@ import { look } from "./look";
 export interface EditorHandle {
   /** Moves the cursor to a place of the text, and the focus into the editor. */
   goTo: (place: number) => void;
+  /** Writes a name in place of what is selected, and moves the focus into the editor. */
+  insert: (name: string) => void;
 }
 
 export interface SqlEditorProps {
@@ -64,7 +66,10 @@ export function SqlEditor(props: SqlEditorProps) {
       parent: box.current,
     });
     view.current = made;
-    handle.current = { goTo: (place) => goTo(made, place) };
+    handle.current = {
+      goTo: (place) => goTo(made, place),
+      insert: (name) => insert(made, name),
+    };
     return () => {
       handle.current = null;
       made.destroy();
@@ -121,5 +126,15 @@ const runKey = (run: () => void): Extension =>
 function goTo(view: EditorView, place: number): void {
   const anchor = Math.min(place, view.state.doc.length);
   view.dispatch({ selection: { anchor }, scrollIntoView: true });
+  view.focus();
+}
+
+/** Inserts a name, apart from a word before it. */
+function insert(view: EditorView, name: string): void {
+  const { state } = view;
+  const { from } = state.selection.main;
+  const before = state.sliceDoc(Math.max(0, from - 1), from);
+  const text = /[\p{L}\p{N}_$,)]/u.test(before) ? ` ${name}` : name;
+  view.dispatch(state.replaceSelection(text), { userEvent: "input", scrollIntoView: true });
   view.focus();
 }
