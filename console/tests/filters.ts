@@ -24,6 +24,14 @@ const SENTENCES: readonly (readonly [PropertyFilter, string])[] = [
     { ...PLAN, value: ["a", "b", "c", "d", "e", "f", "g"] },
     "`plan` is `a`, `b`, `c`, `d`, `e` or 2 more values",
   ],
+  [
+    { type: "element", key: "text", operator: "is_not", value: ["Go", "Pay"] },
+    "clicked text is not `Go` or `Pay`",
+  ],
+  [
+    { type: "element", key: "selector", operator: "exact", value: "nav > a" },
+    "clicked element is `nav > a`",
+  ],
   [{ type: "cohort", key: "id", operator: "in", value: 12 }, "in the cohort `Trial`"],
   [{ type: "cohort", key: "id", operator: "not_in", value: 13 }, "not in the cohort number 13"],
   [

@@ -321,7 +321,9 @@ def test_a_question_begins_at_a_variant_of_a_flag(console: Console, project: Pro
 def test_conditions_hold_and_what_is_not_complete_is_left_out(
     console: Console, project: Project
 ) -> None:
-    project.events("paid", "ann", "bob", plan="pro")
+    chain = {"$elements_chain": 'button.buy:text="Pay";form:'}
+    project.events("paid", "ann", plan="pro")
+    project.events("paid", "bob", plan="pro", **chain)
     project.events("paid", "cem", plan="free")
     page = console.page
     console.open(insight(project, series=[{"event": "paid"}], **{"from": "dStart"}))
@@ -344,6 +346,16 @@ def test_conditions_hold_and_what_is_not_complete_is_left_out(
     expect(sentence(console)).to_contain_text("test accounts included.")
     console.settle()
     assert numbers(console)[-1][1:] == ["2"]
+    conditions.get_by_role("button", name="Add condition").click()
+    console.choose(
+        conditions.get_by_role("combobox", name="Kind of condition").last, "Clicked element"
+    )
+    console.choose(conditions.get_by_role("combobox", name="Compared"), "CSS selector")
+    conditions.get_by_role("combobox", name="Values").last.fill("form > .buy")
+    console.press("Enter")
+    expect(sentence(console)).to_contain_text("plan is pro and clicked element is form > .buy")
+    console.settle()
+    assert numbers(console)[-1][1:] == ["1"]
     console.expect_accessible()
 
 

@@ -230,7 +230,7 @@ async def bought(tenant: Tenant) -> None:
         item(4, "paid", "bob", **{"a.b": ["x", "y"], "day": "2024-03-01"}),
         item(5, distinct_id="cid", plan=None),
         item(6, distinct_id="fan", **without_person),
-        item(7, distinct_id="dee", plan="free"),
+        item(7, distinct_id="dee", plan="free", **{"$elements_chain": 'a.b:text="Go";nav:'}),
     )
     await tenant.capture(item(8, "$create_alias", "ann", alias="dee"))
 
@@ -262,6 +262,9 @@ PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
     "not of the person": ([of_person("city", "Rome", "is_not")], [6, 5, 4, 3]),
     "not set on the person": ([of_person("city", "", "is_not_set")], [6, 5]),
     "of the person and of the event": ([of_person("city", "Rome"), leaf("plan", "free")], [7]),
+    "a clicked text": ([leaf("text", "go", type="element")], [7]),
+    "a clicked selector": ([leaf("selector", ["i", "nav > .b"], type="element")], [7]),
+    "no clicked tag": ([leaf("tag_name", "nav", "is_not", type="element")], [8, 6, 5, 4, 3, 2, 1]),
     "a text of NUL": ([leaf("plan", "pro\0")], []),
     "a key of NUL": ([leaf("pl\0an", "pro")], []),
     "an empty key": ([leaf("", "pro")], []),
@@ -277,6 +280,9 @@ UNUSABLE: dict[str, tuple[Json, str]] = {
     "an unknown operator": (leaf("plan", "pro", "resembles"), "operator"),
     "a huge number": (leaf("price", 10**400, "lt"), "value"),
     "an object": (leaf("plan", {"a": [1]}), "value"),
+    "an unknown part of elements": (leaf("class", "b", type="element"), "key"),
+    "an order of elements": (leaf("text", 1, "gt", type="element"), "operator"),
+    "a broken selector": (leaf("selector", "a:hover", type="element"), "value"),
     "an unknown name": (leaf("plan", "pro", opertor="gt"), "opertor"),
 }
 

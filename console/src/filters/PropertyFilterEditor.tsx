@@ -9,6 +9,8 @@ import { words } from "@/words/filters";
 import { flagOptions, nameOptions } from "./api";
 import { filterProblems } from "./check";
 import {
+  ELEMENT_KEYS,
+  type ElementKey,
   emptyFilter,
   type FilterKind,
   type FilterUse,
@@ -42,7 +44,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
   const [wasLeft, setWasLeft] = useState(false);
   const groupTypes = useGroupTypes(allowed.includes("group") && allowed.length > 1);
   const problems = props.showProblems || wasLeft ? filterProblems(filter) : {};
-  const operators = operatorsOf(filter.type);
+  const operators = operatorsOf(filter);
   const kinds = kindOptions(allowed, groupTypes, filter);
 
   return (
@@ -79,7 +81,19 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
           autoFocus={props.autoFocus ?? false}
         />
       )}
-      {filter.type !== "cohort" && filter.type !== "hogql" && (
+      {filter.type === "element" && (
+        <div className="max-w-full">
+          <Select
+            isSnug
+            aria-label={words.elementKey}
+            value={filter.key as ElementKey}
+            options={ELEMENT_KEYS.map((key) => ({ value: key, label: words.elementKeys[key] }))}
+            disabled={disabled}
+            onChange={(key) => onChange(withElementKey(filter, key))}
+          />
+        </div>
+      )}
+      {!["cohort", "element", "hogql"].includes(filter.type) && (
         <div className="min-w-36 flex-1 basis-36">
           <Combobox
             label={filter.type === "flag" ? words.flagPicker : words.property}
@@ -150,6 +164,12 @@ function withKey(filter: PropertyFilter, key: string): PropertyFilter {
   if (key === filter.key || filter.type === "flag") return { ...filter, key };
   const { value: _, ...rest } = filter;
   return { ...rest, key };
+}
+
+/** Tags and selectors have fewer comparisons. */
+function withElementKey(filter: PropertyFilter, key: ElementKey): PropertyFilter {
+  const next = withKey(filter, key);
+  return operatorsOf(next).includes(next.operator) ? next : { ...next, operator: "exact" };
 }
 
 function kindOptions(

@@ -19,8 +19,8 @@ export function valueOptions(
   key: string,
   of: PropertiesOf,
 ): OptionSource | readonly ComboboxOption[] {
-  // The server does not list values of session properties.
-  if (of.kind === "session") return [];
+  // The server does not list values of session properties, nor of elements.
+  if (of.kind === "session" || of.kind === "element") return [];
   return {
     key: [projectId, "values", key, of],
     load: async (search, signal) => {

@@ -1,6 +1,18 @@
 import type { words } from "@/words/filters";
 
-export type FilterKind = "event" | "person" | "group" | "session" | "cohort" | "flag" | "hogql";
+export type FilterKind =
+  | "event"
+  | "person"
+  | "group"
+  | "session"
+  | "element"
+  | "cohort"
+  | "flag"
+  | "hogql";
+
+/** What a condition on clicked elements compares. */
+export const ELEMENT_KEYS = ["text", "href", "tag_name", "selector"] as const;
+export type ElementKey = (typeof ELEMENT_KEYS)[number];
 
 export type Operator = keyof typeof words.operators;
 
@@ -9,7 +21,7 @@ export type Scalar = string | number | boolean;
 /** A condition, as the API takes it in flags, cohorts, lists and insights. */
 export interface PropertyFilter {
   type: FilterKind;
-  /** Name of the property; `id` for a cohort; the flag's key or id; an expression in SQL. */
+  /** Name of the property; one of ELEMENT_KEYS; `id` for a cohort; the flag's key or id; an expression in SQL. */
   key: string;
   operator: Operator;
   /** Absent if none is chosen yet, and for `is_set` and `is_not_set`. */
@@ -30,7 +42,7 @@ export function emptyFilter(type: FilterKind, groupTypeIndex?: number): Property
   if (type === "flag") return { type, key: "", operator: "flag_evaluates_to", value: true };
   return {
     type,
-    key: "",
+    key: type === "element" ? ELEMENT_KEYS[0] : "",
     operator: "exact",
     ...(type === "group" && { group_type_index: groupTypeIndex ?? 0 }),
   };

@@ -54,6 +54,11 @@ const BY_KIND: Record<FilterKind, readonly (readonly [Operator, ValueInput])[]> 
   person: COMPARISONS,
   group: COMPARISONS,
   session: COMPARISONS,
+  element: COMPARISONS.filter(
+    ([operator, input]) =>
+      ["many", "text", "texts", "pattern", "none"].includes(input) &&
+      !operator.startsWith("semver"),
+  ),
   cohort: [
     ["in", "cohort"],
     ["not_in", "cohort"],
@@ -62,8 +67,13 @@ const BY_KIND: Record<FilterKind, readonly (readonly [Operator, ValueInput])[]> 
   hogql: [["exact", "none"]],
 };
 
-export function operatorsOf(kind: FilterKind): readonly Operator[] {
-  return BY_KIND[kind].map(([operator]) => operator);
+export function operatorsOf({
+  type,
+  key,
+}: Pick<PropertyFilter, "type" | "key">): readonly Operator[] {
+  // Tags and selectors are compared with whole elements.
+  if (type === "element" && key !== "text" && key !== "href") return ["exact", "is_not"];
+  return BY_KIND[type].map(([operator]) => operator);
 }
 
 export function inputOf(filter: Pick<PropertyFilter, "type" | "operator">): ValueInput {

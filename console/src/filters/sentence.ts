@@ -1,7 +1,7 @@
 import { plainName } from "@/ui/properties/names";
 import { words } from "@/words/filters";
 import { readRelative } from "./dates";
-import type { PropertyFilter, Scalar } from "./model";
+import type { ElementKey, PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
 import { inputOf } from "./operators";
 
@@ -75,6 +75,8 @@ function subjectOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
   if (filter.type === "flag") {
     return [text(words.theFlag), code(names.flag?.(filter.key) ?? filter.key)];
   }
+  if (filter.type === "element")
+    return [text(words.elements[filter.key as ElementKey] ?? filter.key)];
   return [code(filter.type === "hogql" ? filter.key : plainName(filter.key))];
 }
 

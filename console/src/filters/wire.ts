@@ -9,6 +9,7 @@ const KINDS: ReadonlyMap<unknown, FilterKind> = new Map<unknown, FilterKind>([
   ["person", "person"],
   ["group", "group"],
   ["session", "session"],
+  ["element", "element"],
   ["cohort", "cohort"],
   ["static-cohort", "cohort"],
   ["precalculated-cohort", "cohort"],

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fanion.actions.model import CONDITIONS_MAX, STEPS_MAX, ActionRecord, ActionStep, Matching
-from fanion.actions.selectors import SelectorError, selector_pattern, tag_pattern
 from fanion.errors import Invalid
+from fanion.properties.elements.comparisons import CHAIN
+from fanion.properties.elements.selectors import SelectorError, selector_pattern, tag_pattern
 from fanion.properties.filters import ELEMENT, METADATA, ConditionGroup, Node, Property, parse_leaf
 from fanion.properties.operators import is_value_of
 from fanion.properties.validation import check_comparison, check_names
 
-CHAIN: Final = "$elements_chain"
 URL: Final = "$current_url"
 _OPERATORS: Final[Mapping[Matching, str]] = {
     "exact": "exact",

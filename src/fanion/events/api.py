@@ -84,7 +84,8 @@ class EventsApi(Controller):
 
         `after` and `before` are dates, or relative ones such as `-4h`. `properties` is a JSON list
         of conditions on the event's properties or, with `"type": "person"`, on the properties that
-        its person has now. `action_id` lists the events of an action.
+        its person has now, or, with `"type": "element"`, on the elements that were clicked.
+        `action_id` lists the events of an action.
 
         Following `next` to the end reads every event exactly once. It contains `cursor`, the id of
         the last row, which separates events of the same time.
@@ -98,7 +99,7 @@ class EventsApi(Controller):
             before=read_time_parameter(before, "before", now) or now + FUTURE,
             limit=read_limit(limit),
             ascending=_is_ascending(order_by),
-            properties=read_conditions(properties, "events and persons"),
+            properties=read_conditions(properties, "events and persons", with_elements=True),
             now=now,
             cursor=_parse_uuid(cursor, "cursor") if cursor else None,
             action=await _condition_of(events, request.project.id, action_id),

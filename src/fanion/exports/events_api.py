@@ -63,7 +63,7 @@ class EventExportsApi(Controller):
             end=end,
             by_acceptance=choice(TIMES[0] if by is None else by, TIMES, "by") == "created_at",
             event=event,
-            properties=read_conditions(properties, "events and persons"),
+            properties=read_conditions(properties, "events and persons", with_elements=True),
             now=now,
         )
         after = read_cursor(cursor, Place) if cursor else None

@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Final, Literal
 
+from fanion.properties.elements.comparisons import (
+    CHAIN,
+    OPERATORS_OF_ELEMENTS,
+    elements_pattern,
+    is_of_whole_elements,
+)
 from fanion.wire.distinct_id import with_stored_ids
 
 # More than the web interface can nest, and far below what the recursion limit allows.
@@ -19,9 +25,10 @@ ID_MAX = 2**63 - 1
 PROPERTY_TYPES = frozenset({"person", "event", "group"})
 # The type of a property of the event's session; only queries about events have it.
 SESSION: Final = "session"
-# Types of conditions that only the steps of actions have, and that clients cannot send: on the name
-# of the event, and on an attribute of any of the elements that a person clicked.
+# The type of a condition that only the steps of actions have, and that clients cannot send: on the
+# name of the event.
 METADATA: Final = "event_metadata"
+# The type of a condition on the elements that a person clicked; only queries about events have it.
 ELEMENT: Final = "element"
 # The type of a condition in SQL; only queries about events have it.
 SQL: Final = "hogql"
@@ -110,7 +117,7 @@ def parse_tree(raw: object, *, of_events: bool = False, with_sql: bool = False) 
     """Parse a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
     Args:
-        of_events: Also allow conditions on the session of an event.
+        of_events: Also allow conditions on the session of an event, and on clicked elements.
         with_sql: Also allow conditions in SQL.
 
     Raises:
@@ -122,13 +129,16 @@ def parse_tree(raw: object, *, of_events: bool = False, with_sql: bool = False) 
         raw = {"type": "AND", "values": raw}
     if not isinstance(raw, dict):
         raise ValueError("a filter tree must be an object or a list")
-    types = PROPERTY_TYPES | {SESSION} if of_events else PROPERTY_TYPES
+    types = PROPERTY_TYPES | {SESSION, ELEMENT} if of_events else PROPERTY_TYPES
     types = types | {SQL} if with_sql else types
     return _group(raw, 0, types) if raw else ConditionGroup("OR", ())
 
 
-def parse_leaves(raw: object) -> tuple[Leaf, ...]:
+def parse_leaves(raw: object, types: Collection[str] = PROPERTY_TYPES) -> tuple[Leaf, ...]:
     """Parse the `properties` of one release condition; absent or null means none.
+
+    Args:
+        types: The types of properties that can be compared.
 
     Raises:
         ValueError: Names the part that cannot be read.
@@ -139,7 +149,7 @@ def parse_leaves(raw: object) -> tuple[Leaf, ...]:
         return ()
     if not isinstance(raw, list):
         raise ValueError("properties must be a list")
-    return tuple(parse_leaf(item) for item in raw)
+    return tuple(parse_leaf(item, types) for item in raw)
 
 
 def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
@@ -168,6 +178,8 @@ def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
         raise ValueError(f"a property cannot have the type {kind!r}")
     if kind == SQL:
         return _sql_condition(raw, negation)
+    if kind == ELEMENT:
+        return _element_condition(_property(raw, kind, negation))
     return _property(raw, kind, negation)
 
 
@@ -216,6 +228,20 @@ def _sql_condition(raw: Mapping[str, Any], negation: bool) -> SqlCondition:
     if raw.get("value") is not None or raw.get("operator") not in (None, "exact"):
         raise ValueError("a condition of type hogql has neither an operator nor a value")
     return SqlCondition(key, negation=negation)
+
+
+def _element_condition(sent: Property) -> Property:
+    """Return a condition on clicked elements; on whole ones it becomes one on their chain."""
+    operators = OPERATORS_OF_ELEMENTS.get(sent.key)
+    if operators is None:
+        raise ValueError(f"a condition of type element cannot have the key {sent.key!r}")
+    if sent.operator not in operators:
+        raise ValueError(f"the {sent.key} of an element has no operator {sent.operator!r}")
+    if not is_of_whole_elements(sent.key):
+        return sent
+    operator = "regex" if sent.operator == "exact" else "not_regex"
+    pattern = elements_pattern(sent.key, sent.value)
+    return Property(CHAIN, pattern, operator, negation=sent.negation)
 
 
 def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:

@@ -12,7 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from fanion.errors import Invalid
-from fanion.properties.filters import COHORT_TYPES, Property, parse_leaves
+from fanion.properties.elements.comparisons import (
+    OPERATORS_OF_ELEMENTS,
+    elements_pattern,
+    is_of_whole_elements,
+)
+from fanion.properties.elements.selectors import SelectorError
+from fanion.properties.filters import COHORT_TYPES, ELEMENT, PROPERTY_TYPES, Property, parse_leaves
 from fanion.properties.operators import (
     CONDITION_FIELDS,
     GROUP_TYPE_INDEX_MAX,
@@ -23,7 +29,7 @@ from fanion.properties.operators import (
 )
 from fanion.properties.values import parse_date_value
 from fanion.rest.body_reader import is_deep
-from fanion.rest.unknown_fields import require_known, shortened, suggestion
+from fanion.rest.unknown_fields import no_choice, require_known, shortened, suggestion
 
 # Conditions in one list; the text of the statement grows with each.
 CONDITIONS_MAX: Final = 100
@@ -42,11 +48,14 @@ _EXPECTED: Mapping[ValueKind, str] = {
 }
 
 
-def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
+def read_conditions(
+    text: str | None, of: str, *, with_elements: bool = False
+) -> tuple[Property, ...]:
     """Read a JSON list of conditions on events and persons; no text, empty text and null mean none.
 
     Args:
         of: Whose properties the conditions may name, for the error.
+        with_elements: Also allow conditions on clicked elements.
 
     Raises:
         Invalid: The list cannot be read, or a condition is not valid.
@@ -60,7 +69,9 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
     try:
         if is_deep(raw):
             raise ValueError("nested too deeply")
-        leaves = parse_leaves(raw)
+        if with_elements:
+            _check_elements(raw)
+        leaves = parse_leaves(raw, PROPERTY_TYPES | ({ELEMENT} if with_elements else set()))
     except ValueError as error:
         raise Invalid(f"Properties cannot be read: {error}.", attr=_NAME) from None
     if len(leaves) > CONDITIONS_MAX:
@@ -91,6 +102,7 @@ def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
     """
     kind = str(leaf.get("type") or "event")
     known = MEMBERSHIP if kind in COHORT_TYPES else QUERY_COMPARISONS
+    known = _of_element(leaf.get("key"), at) if kind == ELEMENT else known
     operator = leaf.get("operator") or "exact"
     if not isinstance(operator, str) or operator not in known:
         problem = f'Unknown operator "{shortened(operator)}" for type "{shortened(kind)}".'
@@ -100,7 +112,37 @@ def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
             attr=f"{at}__operator",
         )
     _check_value(operator, known[operator], leaf.get("value"), f"{at}__value")
+    if kind == ELEMENT:
+        _check_whole_elements(str(leaf.get("key")), leaf.get("value"), f"{at}__value")
     check_index(leaf.get("group_type_index"), f"{at}__group_type_index")
+
+
+def _check_elements(raw: object) -> None:
+    """Check conditions on clicked elements, which cannot be parsed if they are wrong."""
+    for index, leaf in enumerate(raw if isinstance(raw, list) else ()):
+        if isinstance(leaf, dict) and leaf.get("type") == ELEMENT:
+            check_comparison(leaf, f"{_NAME}__{index}")
+
+
+def _of_element(key: object, at: str) -> Mapping[str, ValueKind]:
+    """Return the operators of a condition on clicked elements.
+
+    Raises:
+        Invalid: It names nothing of an element.
+    """
+    if not isinstance(key, str) or key not in OPERATORS_OF_ELEMENTS:
+        raise no_choice(key, OPERATORS_OF_ELEMENTS, f"{at}__key")
+    return {name: QUERY_COMPARISONS[name] for name in OPERATORS_OF_ELEMENTS[key]}
+
+
+def _check_whole_elements(key: str, value: Any, at: str) -> None:
+    """Raise Invalid for a value that is no tag or no selector."""
+    if not is_of_whole_elements(key):
+        return
+    try:
+        elements_pattern(key, value)
+    except SelectorError as error:
+        raise Invalid(str(error), code="invalid_value", attr=at) from None
 
 
 def check_index(index: object, at: str) -> None:

@@ -16,6 +16,7 @@ export const CONDITION_KINDS: readonly FilterKind[] = [
   "person",
   "group",
   "session",
+  "element",
   "cohort",
   "hogql",
 ];

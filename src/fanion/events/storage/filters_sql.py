@@ -4,6 +4,7 @@ A condition on a person selects the persons that have the property now, and all 
 into one of them. A condition on a group selects the groups that have it now.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -14,11 +15,11 @@ from fanion.properties.condition_sql import (
     property_condition,
     value_condition,
 )
+from fanion.properties.elements.comparisons import CHAIN, OPPOSITES
 from fanion.properties.filters import ELEMENT, METADATA, ConditionGroup, Node, Property
 
 NO_PERSON: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
 
-CHAIN: Final = "$elements_chain"
 # Finds the values of an attribute in a chain of elements, in which quotes are escaped.
 _ATTRIBUTE: Final = r'[:"]{name}="((?:[^"\\]|\\.)*)"'
 _ESCAPED: Final = '\\"'
@@ -82,7 +83,16 @@ def tree_condition(
 def _of_element(
     leaf: Property, bindings: Bindings, now: datetime, columns: DedicatedColumns
 ) -> str:
-    """Compile a condition on an attribute: it holds if it does for any element of the chain."""
+    """Compile a condition on an attribute: it holds if it does for any element of the chain.
+
+    One that is negative holds if its opposite does for none.
+    """
+    if leaf.operator in OPPOSITES:
+        opposite = replace(leaf, operator=OPPOSITES[leaf.operator], negation=False)
+        holds = _of_element(opposite, bindings, now, columns)
+        return holds if leaf.negation else f"NOT {holds}"
+    if leaf.negation:
+        return f"NOT {_of_element(replace(leaf, negation=False), bindings, now, columns)}"
     chain = event_text(CHAIN, bindings, columns)
     values = f"extractAll({chain}, {bindings.text(_ATTRIBUTE.format(name=leaf.key))})"
     value = f"replaceAll(attribute, {bindings.text(_ESCAPED)}, '\"')"

@@ -12,7 +12,8 @@ from fanion.insights.parsing.options import CONDITION, GROUP
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.query import Scope
 from fanion.insights.trends.query import TRENDS_FILTERS, Series, TrendsQuery
-from fanion.properties.filters import COHORT_TYPES, SQL
+from fanion.properties.elements.comparisons import OPERATORS_OF_ELEMENTS, is_of_whole_elements
+from fanion.properties.filters import COHORT_TYPES, ELEMENT, SQL
 from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS, ValueKind
 from fanion.rest.json_schema import JsonSchema, object_of, one_of, or_null, reference
@@ -79,6 +80,10 @@ _NEGATION: Final[JsonSchema] = {
     "type": ["boolean", "null"],
     "description": "Negates the condition.",
 }
+_WHOLE_ELEMENTS: Final[JsonSchema] = {
+    "description": "A tag or a CSS selector, or a list of alternatives.",
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+}
 _SQL_CONDITION: Final = object_of(
     {
         "type": one_of([SQL]),
@@ -115,7 +120,8 @@ def insight_schemas() -> dict[str, JsonSchema]:
         },
         ACTION_SERIES: _action_series(),
         CONDITION: {
-            "description": "A condition on a property of the event or its person, or on a cohort.",
+            "description": "A condition on a property of the event or its person, on an element "
+            "that was clicked, or on a cohort.",
             "anyOf": [
                 *_condition_forms(
                     QUERY_COMPARISONS,
@@ -129,6 +135,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
                     "key",
                 ),
                 *_condition_forms(MEMBERSHIP, {"type": one_of(sorted(COHORT_TYPES))}, "type"),
+                *_element_forms(),
                 _SQL_CONDITION,
             ],
         },
@@ -158,6 +165,25 @@ def _action_series() -> JsonSchema:
         "required": ["id"],
         "description": "One series of the chart, of an action.",
     }
+
+
+def _element_forms() -> list[JsonSchema]:
+    """Return the forms of conditions on clicked elements, for keys with the same operators."""
+    keys: dict[tuple[str, ...], list[str]] = {}
+    for key, operators in OPERATORS_OF_ELEMENTS.items():
+        keys.setdefault(operators, []).append(key)
+    return [
+        form
+        for operators, named in keys.items()
+        for form in condition_forms(
+            dict.fromkeys(operators, _WHOLE_ELEMENTS)
+            if is_of_whole_elements(named[0])
+            else values_of({name: QUERY_COMPARISONS[name] for name in operators}),
+            {"type": one_of([ELEMENT]), "key": one_of(named), "negation": _NEGATION},
+            CONDITION_FIELDS,
+            ["type", "key"],
+        )
+    ]
 
 
 def _condition_forms(

@@ -23,7 +23,14 @@ from fanion.insights.kinds.service import (
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.insights.parsing.fields import Fields, check_sampling
 from fanion.insights.query import InsightQuery
-from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, SESSION, InCohort, parse_leaf
+from fanion.properties.filters import (
+    COHORT_TYPES,
+    ELEMENT,
+    PROPERTY_TYPES,
+    SESSION,
+    InCohort,
+    parse_leaf,
+)
 from fanion.properties.operators import VALUES_MAX
 from fanion.properties.validation import check_comparison, check_index, check_names
 from fanion.rest import posthog_insight_fields as names
@@ -35,7 +42,7 @@ _DATES = ("date_from", "date_to")
 # Depth of nested lists and groups; far from the recursion limit.
 _DEPTH_MAX = 110
 _GROUP_NAMES = frozenset({"type", "values"})
-_COMPARED = PROPERTY_TYPES | COHORT_TYPES | {SESSION}
+_COMPARED = PROPERTY_TYPES | COHORT_TYPES | {SESSION, ELEMENT}
 
 
 def check_insight_filters(filters: Mapping[str, Any], at: str = "") -> None:

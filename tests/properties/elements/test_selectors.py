@@ -2,8 +2,8 @@
 
 import pytest
 
-from fanion.actions.selectors import SelectorError, selector_pattern, tag_pattern
 from fanion.ingest.items import elements_chain
+from fanion.properties.elements.selectors import SelectorError, selector_pattern, tag_pattern
 from fanion.properties.values import compile_pattern
 
 CHAIN = elements_chain(
