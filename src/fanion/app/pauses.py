@@ -9,11 +9,14 @@ from typing import Final
 
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.maintenance import Maintenance, State, pause_at, read_maintenance
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.errors import StartRefused
 from fanion.runtime.background import wait_in_step
 
 # How often a server looks: a pause lasts at least as long.
 LOOK_S: Final = 0.5
+# Looks in a row that are left out while nobody writes an SQLite store.
+LEFT_OUT_MAX: Final = 19
 
 
 @dataclass(slots=True)
@@ -23,6 +26,10 @@ class Pauses:
     records: Records
     now: Callable[[], datetime]
     _rows: list[Maintenance] = field(default_factory=list)
+    _unwritten: UnwrittenPolls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._unwritten = UnwrittenPolls(self.records.write_mark, LEFT_OUT_MAX)
 
     async def current(self) -> Maintenance | None:
         """Return why this server is paused, or None.
@@ -30,7 +37,7 @@ class Pauses:
         While the store does not answer, what it said last holds.
         """
         with suppress(RecordsUnavailable):
-            self._rows = await read_maintenance(self.records)
+            await self._read()
         return self.last
 
     @property
@@ -43,8 +50,13 @@ class Pauses:
         before = _kind(self.last)
         while not stop.is_set():
             await wait_in_step(stop, LOOK_S)
-            if _kind(await self.current()) != before:
+            with suppress(RecordsUnavailable):
+                await self._unwritten.poll(self._read)
+            if _kind(self.last) != before:
                 return
+
+    async def _read(self) -> None:
+        self._rows = await read_maintenance(self.records)
 
 
 def _kind(pause: Maintenance | None) -> tuple[str, State] | None:
