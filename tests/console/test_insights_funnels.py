@@ -114,6 +114,37 @@ def test_chart_table_csv_and_people_of_a_funnel_agree(console: Console, shop: Pr
     console.expect_to_fit_in({"width": 390, "height": 844}, {"width": 360, "height": 640})
 
 
+def test_a_step_that_may_be_skipped(console: Console, shop: Project) -> None:
+    """Bob and dora were helped after they tried; ann and fay were not, and ann paid."""
+    page = console.page
+    console.open(funnel(shop, "seen", "tried", "helped", "paid"))
+
+    page.get_by_role("button", name="More for 3 helped").click()
+    page.get_by_role("menuitem", name="May be skipped").click()
+    expect(sentence(console)).to_contain_text(
+        "how many then did tried and then helped (may be skipped) and then paid"
+    )
+    console.settle()
+    lines = csv_of(console)
+    assert [int(line["Persons"]) for line in lines] == [6, 4, 2, 2]
+    assert [line["% of the step before"] for line in lines] == ["", "66.67", "50", "50"]
+    table = page.get_by_role("region", name="Numbers of the funnel")
+    table.get_by_role("button", name="Skipped 3. helped (optional): 2").click()
+    expect_people(console, {"ann", "fay"})
+    console.press("Escape")
+    table.get_by_role("button", name="Dropped out before 4. paid: 2").click()
+    expect_people(console, {"bob", "fay"})
+    console.press("Escape")
+    console.expect_accessible()
+
+    page.get_by_role("button", name="Step 3 may not be skipped").click()
+    expect(table.get_by_role("button", name="Reached 4. paid: 1")).to_be_visible()
+    page.get_by_role("button", name="More for 1 seen").click()
+    page.get_by_role("menuitem", name="Only the first time").click()
+    expect(sentence(console)).to_contain_text("who did seen for the first time ever")
+    expect(table.get_by_role("button", name="Reached 1. seen: 6")).to_be_visible()
+
+
 HELPED = {"kind": "EventsNode", "event": "helped", "funnelFromStep": 0, "funnelToStep": 2}
 
 

@@ -27,8 +27,8 @@ export interface FunnelBarsProps
     FigureProps,
     "caption" | "data" | "fileName" | "actions" | "note" | "onOpenNumber" | "canOpenColumn"
   > {
-  /** Step names, with the text below them. */
-  steps: readonly { name: string; notes: readonly string[] }[];
+  /** Step names, with the text below them, and the place of the step that people drop out from. */
+  steps: readonly { name: string; notes: readonly string[]; before: number }[];
   values: readonly FunnelValue[];
   /** Whether bars show the share of the first step or of the previous one. */
   reference: "total" | "previous";
@@ -216,11 +216,11 @@ function Lines() {
 }
 
 function Bar(props: LookProps & { step: number; value: number; isUpright: boolean }) {
-  const { values, step, value, isUpright, chosen, onPoint, onOpen } = props;
+  const { steps, values, step, value, isUpright, chosen, onPoint, onOpen } = props;
   const one = values[value];
   if (one === undefined) return null;
   const color = colorOf(values, one);
-  const shares = sharesOf(one.counts, step, props.reference);
+  const shares = sharesOf(one.counts, step, steps[step]?.before ?? step - 1, props.reference);
   const isNumbered = values.length > 1 && isUpright;
   const side = isUpright ? "height" : "width";
   return (
@@ -282,10 +282,11 @@ const hatched = (color: string): string => {
 function sharesOf(
   counts: readonly number[],
   step: number,
+  previous: number,
   reference: FunnelBarsProps["reference"],
 ): { reached: number; dropped: number } {
   const reached = counts[step] ?? 0;
-  const before = counts[step - 1] ?? reached;
+  const before = step === 0 ? reached : (counts[previous] ?? reached);
   const whole = reference === "total" ? (counts[0] ?? 0) : before;
   const share = (count: number) => (whole === 0 ? 0 : (count / whole) * 100);
   return { reached: share(reached), dropped: share(before - reached) };

@@ -34,6 +34,9 @@ export const words = {
   withoutThose: (who: string) => `without ${who} who did`,
   betweenSteps: (from: number, to: number) => `between ${nth(from)} and ${nth(to)}`,
   countingOnly: "counting only events",
+  maybeSkipped: "(may be skipped)",
+  firstEver: "for the first time ever",
+  firstAsDescribed: "for the first time",
   everyEntry: {
     minute: "by the minute of the first step",
     hour: "by the hour of the first step",
@@ -141,6 +144,8 @@ export const words = {
   shareCaption: "Conversion of those who entered",
   droppedOut: "Dropped out",
   reachedStep: (step: string) => `Reached ${step}`,
+  optionalStep: (step: string) => `${step} (optional)`,
+  skipped: (step: string) => `Skipped ${step}`,
   droppedBefore: (step: string) => `Dropped out before ${step}`,
   ofValue: (what: string, value: string) => `${what}, ${value}`,
   convertedIn: (when: string) => `Entered ${when} and converted`,

@@ -36,6 +36,11 @@ MATH_OPTIONS: Final = frozenset(
 )
 # The math of kinds that always count persons.
 PERSON_MATHS: Final = ("total", "dau")
+# The math of steps of a funnel that count only the first event of each person: its very first of
+# that name, or the first that fulfils the conditions.
+FIRST_TIME: Final = "first_time_for_user"
+FIRST_MATCHING: Final = "first_time_for_user_with_filters"
+FIRST_TIMES: Final = (FIRST_TIME, FIRST_MATCHING)
 # The component of the published schema for an event.
 SERIES: Final = "EventSeries"
 # That for an action, whose id is a number: clients that are generated have one type for a field.
@@ -164,6 +169,9 @@ class Entity(Options):
         events: The names that events of a resolved action or group can have; None for any, and
             before.
         aggregate: The aggregate in SQL that its series counts, if it is one.
+        first_time: For a step of a funnel, one of FIRST_TIMES if only the first such event of each
+            person counts.
+        optional_at: The place in the request that makes it an optional step, None for all others.
         sent: The entity as the client wrote it.
 
     Source: insights.md, section 2a.
@@ -193,6 +201,8 @@ class Entity(Options):
     place: str = field(default="", compare=False)
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
     aggregate: SqlText | None = None
+    first_time: str | None = None
+    optional_at: str | None = None
 
     def completed(self, fields: Fields) -> Self:
         order, place = fields.raw("order"), fields.place("id")

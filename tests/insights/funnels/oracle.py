@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from itertools import groupby
 from math import ceil, floor
 from statistics import mean, median
@@ -31,11 +32,13 @@ class Try:
     """One try of an actor.
 
     Attributes:
-        events: The events with which the steps were reached, in the order of the steps. Of equal
+        events: The events with which the required steps were reached, in their order. Of equal
             steps that are reached at one moment, the first has the first event.
+        done: When each optional step was done, by its number among all steps.
     """
 
     events: tuple[HistoryEvent, ...]
+    done: Mapping[int, datetime] = field(default_factory=dict)
 
     @property
     def level(self) -> int:
@@ -75,9 +78,43 @@ class Oracle:
         value = self.filters.get(name)
         return default if value is None else value
 
+    @cached_property
+    def all_steps(self) -> Sequence[Mapping[str, Any]]:
+        return [{**step, "only": self.firsts(step)} for step in self.get("events", [])]
+
     @property
     def steps(self) -> Sequence[Mapping[str, Any]]:
-        return list(self.get("events", []))
+        """Return the required steps."""
+        return [step for step in self.all_steps if not step.get("optionalInFunnel")]
+
+    def required_before(self, number: int) -> int:
+        """Return how many required steps come before a step, which is its place among them."""
+        return sum(not step.get("optionalInFunnel") for step in self.all_steps[:number])
+
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Return the places of the first and last measured step among the required ones."""
+        last = self.filters.get("funnel_to_step")
+        return (
+            self.required_before(self.get("funnel_from_step", 0)),
+            len(self.steps) - 1 if last is None else self.required_before(last),
+        )
+
+    def firsts(self, step: Mapping[str, Any]) -> frozenset[UUID] | None:
+        """Return the events that are the first of their actors, None if the others count too."""
+        if step.get("math") in (None, "total", "dau"):
+            return None
+        wanted = dict(step)
+        if step["math"] == "first_time_for_user":
+            wanted = {"id": step.get("id")}
+        else:
+            wanted["properties"] = [*step.get("properties", []), *self.get("properties", [])]
+        found: dict[Who, UUID] = {}
+        for event in sorted(self.history.once, key=lambda event: (event.at, event.uuid)):
+            who = self.who(event)
+            if who != "" and matches(wanted, event):
+                found.setdefault(who, event.uuid)
+        return frozenset(found.values())
 
     @property
     def order(self) -> str:
@@ -85,7 +122,14 @@ class Oracle:
 
     @property
     def exclusions(self) -> Sequence[Mapping[str, Any]]:
-        return list(self.get("exclusions", []))
+        return [
+            {
+                **one,
+                "funnel_from_step": self.required_before(one["funnel_from_step"]),
+                "funnel_to_step": self.required_before(one["funnel_to_step"]),
+            }
+            for one in self.get("exclusions", [])
+        ]
 
     # Events and actors.
 
@@ -115,13 +159,16 @@ class Oracle:
         return midnight.astimezone(UTC)
 
     def of_actors(self) -> dict[Who, list[HistoryEvent]]:
-        index = self.filters.get("aggregation_group_type_index")
         result: dict[Who, list[HistoryEvent]] = defaultdict(list)
         for event in self.in_range():
-            who = self.history.actor(event) if index is None else text(event, f"$group_{index}")
+            who = self.who(event)
             if who != "":
                 result[who].append(event)
         return result
+
+    def who(self, event: HistoryEvent) -> Who:
+        index = self.filters.get("aggregation_group_type_index")
+        return self.history.actor(event) if index is None else text(event, f"$group_{index}")
 
     # Tries.
 
@@ -142,7 +189,7 @@ class Oracle:
         end = self.end(self.day("date_to", "-0d"))
         begun = (Try(tuple(attempt)) for attempt in make[self.order](events) if attempt)
         return [
-            attempt
+            replace(attempt, done=self.done(attempt, events))
             for attempt in begun
             if attempt.events[0].at < end and not self.is_excluded(attempt, events)
         ]
@@ -195,6 +242,51 @@ class Oracle:
             within = [event for event in events if start.at <= event.at <= end]
             done = [matching(self.steps, within[:number]) for number in range(len(within) + 1)]
             yield [event for number, event in enumerate(within) if done[number + 1] > done[number]]
+
+    def done(self, attempt: Try, events: Sequence[HistoryEvent]) -> dict[int, datetime]:
+        """Return when each optional step was done: by its first event before the next required one.
+
+        An optional step that comes later, done before that event or by it, passes this one over.
+        """
+        first = {
+            number: found[0].at
+            for number in range(len(self.all_steps))
+            if (found := self.between(attempt, number, events))
+        }
+        return {
+            number: at
+            for number, at in first.items()
+            if not any(
+                first[later] < at
+                or (first[later] == at and self.can_share(number, self.all_steps[later]))
+                for later in first
+                if later > number and self.required_before(later) == self.required_before(number)
+            )
+        }
+
+    def between(
+        self, attempt: Try, number: int, events: Sequence[HistoryEvent]
+    ) -> list[HistoryEvent]:
+        """Return the events of an optional step between the required ones around it."""
+        step, after = self.all_steps[number], self.required_before(number) - 1
+        if not step.get("optionalInFunnel") or attempt.level <= after:
+            return []
+        start, last = attempt.events[after].at, self.window_end(attempt.events[0].at)
+        end = attempt.events[after + 1].at if attempt.level > after + 1 else None
+        is_apart = any(self.can_share(number, other) for other in self.steps)
+        return [
+            event
+            for event in events
+            if matches(step, event)
+            and (start < event.at if is_apart else start <= event.at)
+            and event.at <= last
+            and (end is None or (event.at < end if is_apart else event.at <= end))
+        ]
+
+    def can_share(self, number: int, other: Mapping[str, Any]) -> bool:
+        """Return whether one event may match both, whatever their conditions are."""
+        names = (self.all_steps[number].get("id"), other.get("id"))
+        return None in names or names[0] == names[1]
 
     def is_excluded(self, attempt: Try, events: Sequence[HistoryEvent]) -> bool:
         for excluded in self.exclusions:
@@ -251,7 +343,7 @@ class Oracle:
         if kind == "person":
             held = self.history.persons.get(who, {}) if isinstance(who, UUID) else {}
             return [self.value(held)]
-        own = [event for event in events if any(matches(step, event) for step in self.steps)]
+        own = [event for event in events if any(matches(step, event) for step in self.all_steps)]
         result = [self.value(event.properties) for event in own]
         attribution = self.get("breakdown_attribution_type", "first_touch")
         if attribution == "step":
@@ -271,7 +363,7 @@ class Oracle:
             return ("",)
         if not self.is_by_event or kind != "step" or self.order == "unordered":
             return value if kind == "all_events" and self.is_by_event else self.mapped(value)
-        number = self.filters["breakdown_attribution_value"]
+        number = self.required_before(self.filters["breakdown_attribution_value"])
         reached = best[0].level > number
         return self.own_value(best[0].events[number]) if reached else None
 
@@ -295,15 +387,32 @@ class Oracle:
 
     def row(self, people: Sequence[list[Try]]) -> list[tuple[int, float | None, float | None]]:
         result: list[tuple[int, float | None, float | None]] = []
-        for number in range(len(self.steps)):
-            reached = [best for best in people if best[0].level > number]
-            times = [
-                mean(attempt.seconds(number) for attempt in best) for best in reached if number
-            ]
+        for number, step in enumerate(self.all_steps):
+            if step.get("optionalInFunnel"):
+                reached = [best for best in people if any(number in one.done for one in best)]
+                times = [self.seconds_of_optional(best, number) for best in reached]
+            else:
+                place = self.required_before(number)
+                reached = [best for best in people if best[0].level > place]
+                times = [mean(one.seconds(place) for one in best) for best in reached if place]
             result.append(
                 (len(reached), mean(times), median(times)) if times else (len(reached), None, None)
             )
         return result
+
+    def did(self, best: Sequence[Try], number: int) -> bool:
+        """Return whether an actor reached a step, which is numbered from 1."""
+        if self.all_steps[number - 1].get("optionalInFunnel"):
+            return any(number - 1 in one.done for one in best)
+        return best[0].level > self.required_before(number - 1)
+
+    def seconds_of_optional(self, best: Sequence[Try], number: int) -> float:
+        after = self.required_before(number) - 1
+        return mean(
+            (one.done[number] - one.events[after].at) / timedelta(seconds=1)
+            for one in best
+            if number in one.done
+        )
 
     def trend_rows(self) -> dict[Value, dict[str, float]]:
         """Return for each value the percentages by interval, which is named by its first day."""
@@ -311,8 +420,8 @@ class Oracle:
             lambda: defaultdict(lambda: [0, 0])
         )
         for _, day, value, best in self.entrances():
-            counted[value][day][0] += best.level > self.get("funnel_from_step", 0)
-            last = self.get("funnel_to_step", len(self.steps) - 1)
+            first, last = self.measured
+            counted[value][day][0] += best.level > first
             counted[value][day][1] += best.level > last
         return {
             value: {
@@ -336,8 +445,7 @@ class Oracle:
                     yield who, name, own, best[0]
 
     def times(self) -> dict[str, Any]:
-        first = self.get("funnel_from_step", 0)
-        last = self.get("funnel_to_step", len(self.steps) - 1)
+        first, last = self.measured
         samples = [
             mean(sum(attempt.seconds(n) for n in range(first + 1, last + 1)) for attempt in best)
             for _, _, best in self.people()
@@ -399,7 +507,8 @@ def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[HistoryEvent])
 
 
 def matches(entity: Mapping[str, Any], event: HistoryEvent) -> bool:
-    named = entity.get("id") in (None, event.event)
+    only = entity.get("only")
+    named = entity.get("id") in (None, event.event) and (only is None or event.uuid in only)
     return bool(named) and all(
         holds(condition, event) for condition in entity.get("properties", [])
     )
@@ -421,6 +530,8 @@ def text_of(value: Any) -> str:
 
 def is_wider(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether a step is equal to the other step or contains it."""
+    if one.get("only") is not None and one["only"] != other.get("only"):
+        return False
     named = one.get("id") in (None, other.get("id"))
     return bool(named) and all(
         part in other.get("properties", []) for part in one.get("properties", [])

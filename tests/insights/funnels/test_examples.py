@@ -60,6 +60,83 @@ async def test_steps_are_counted(
     assert counts(await funnel(analyst, **filters)) == expected
 
 
+async def test_an_optional_step_may_be_skipped(analyst: Analyst) -> None:
+    """The reference's persons: cid skips b, and dan does not go on to c."""
+    project = await analyst.store(HISTORY)
+    steps: list[dict[str, Any]] = [{"id": "a"}, {"id": "b", "optionalInFunnel": True}, {"id": "c"}]
+    question: dict[str, Any] = {"insight": "FUNNELS", "events": steps}
+
+    answer = await analyst.ask(project, **question)
+    of_step = {
+        number: len(await actors(analyst, project, **question, funnel_step=number))
+        for number in (1, 2, -2, 3, -3)
+    }
+
+    assert counts(answer) == [4, 3, 2]
+    assert [step["average_conversion_time"] for step in answer] == [None, 1440, 1350]
+    assert [step["median_conversion_time"] for step in answer] == [None, 600, 1350]
+    assert of_step == {1: 4, 2: 3, -2: 1, 3: 2, -3: 2}
+
+
+@pytest.mark.parametrize(
+    ("happened", "expected"),
+    [
+        ("a o p z", [1, 1, 1, 1]),
+        ("a p z", [1, 0, 1, 1]),
+        ("a p o z", [1, 0, 1, 1]),
+        ("a z o p", [1, 0, 0, 1]),
+        ("a o", [1, 1, 0, 0]),
+        ("o p a z", [1, 0, 0, 1]),
+    ],
+)
+async def test_optional_steps_are_passed_in_order(
+    analyst: Analyst, happened: str, expected: list[int]
+) -> None:
+    steps = [
+        {"id": "a"},
+        {"id": "o", "optionalInFunnel": True},
+        {"id": "p", "optionalInFunnel": True},
+        {"id": "z"},
+    ]
+    events = [
+        history_event(name, ANN, f"{DAY}10:0{minute}")
+        for minute, name in enumerate(happened.split())
+    ]
+
+    assert counts(await funnel(analyst, History(happened=events), events=steps)) == expected
+
+
+async def test_only_the_first_time_of_a_person_counts(analyst: Analyst) -> None:
+    """Ann did a long before the range, bob first without the plan, and cid first with it."""
+    happened = [
+        history_event("a", ANN, "2024-01-02T10:00", plan="pro"),
+        history_event("a", ANN, f"{DAY}10:00", plan="pro"),
+        history_event("b", ANN, f"{DAY}10:10"),
+        history_event("a", BOB, f"{DAY}10:00"),
+        history_event("a", BOB, f"{DAY}10:05", plan="pro"),
+        history_event("b", BOB, f"{DAY}10:10"),
+        history_event("a", CID, f"{DAY}10:00", plan="pro"),
+        history_event("b", CID, f"{DAY}10:10"),
+    ]
+    pro = {"id": "a", "properties": [{"key": "plan", "value": "pro"}]}
+
+    answers = [
+        await funnel(
+            analyst,
+            History(happened=happened),
+            events=[first, {"id": "b"}],
+        )
+        for first in (
+            pro,
+            {**pro, "math": "first_time_for_user"},
+            {**pro, "math": "first_time_for_user_with_filters"},
+            {"id": "a", "math": "first_time_for_user"},
+        )
+    ]
+
+    assert list(map(counts, answers)) == [[3, 3], [1, 1], [2, 2], [2, 2]]
+
+
 def in_session(session: str, event: str, who: int, at: str) -> HistoryEvent:
     return replace(history_event(event, who, at), properties={"$session_id": session})
 

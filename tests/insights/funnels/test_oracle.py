@@ -6,9 +6,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fanion.errors import Invalid
+from fanion.insights.funnels.query import read_funnels
+from fanion.insights.parsing.fields import Fields
 from fanion.projects.model import Project
 from tests.insights.funnels.oracle import Oracle
 from tests.support.asked_actors import actors
@@ -111,6 +114,42 @@ ATTRIBUTIONS: st.SearchStrategy[Filters] = st.sampled_from(
 )
 
 
+FIRST_TIMES = ("first_time_for_user", "first_time_for_user_with_filters")
+
+
+@st.composite
+def questions_with_options(draw: st.DrawFn) -> Filters:
+    """Draw a question with optional steps, or with steps that only the first time counts for."""
+    question = draw(questions())
+    question = {name: value for name, value in question.items() if name != "exclusions"}
+    steps = [dict(step) for step in question["events"]]
+    for step in steps:
+        if draw(st.integers(0, 2)) == 0:
+            step["math"] = draw(st.sampled_from(FIRST_TIMES))
+    if question["funnel_order_type"] == "ordered":
+        for number in range(1, len(steps)):
+            steps[number] |= {"optionalInFunnel": draw(st.booleans())}
+    assume(_is_read({**question, "events": steps}))
+    required = [n for n, step in enumerate(steps) if not step.get("optionalInFunnel")]
+    question["events"] = steps
+    if len(required) > 1 and draw(st.booleans()):
+        order = question["funnel_order_type"]
+        ends = (required[0], required[1 if order != "unordered" else -1])
+        names = ("funnel_from_step", "funnel_to_step")
+        question["exclusions"] = [{"id": "x", **dict(zip(names, ends, strict=True))}]
+    assume(_is_read(question))
+    return question
+
+
+def _is_read(question: Filters) -> bool:
+    """Return whether the question is not refused, as optional steps that are never done are."""
+    try:
+        read_funnels(Fields(question))
+    except Invalid:
+        return False
+    return True
+
+
 def _rows(steps: list[Filters]) -> list[tuple[Any, ...]]:
     return [
         (
@@ -140,6 +179,65 @@ async def test_steps_and_times(analyst: Analyst, history: History, question: Fil
     answer = await analyst.answer(history, **question)
 
     assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
+
+
+@settings(max_examples=examples(30))
+@given(DENSE, questions_with_options(), st.one_of(st.just({}), BREAKDOWNS), ATTRIBUTIONS)
+async def test_optional_steps_and_first_times(
+    analyst: Analyst, history: History, question: Filters, breakdown: Filters, attribution: Filters
+) -> None:
+    if question["events"][-1].get("optionalInFunnel") or len(question["events"]) == 1:
+        attribution = {}
+    if not _is_read(question | attribution):
+        attribution = {}
+    question = question | breakdown | (attribution if breakdown else {})
+    project = await analyst.store(history)
+
+    answer = await analyst.ask(project, **question)
+
+    oracle = Oracle(history, question).limited()
+    result = {
+        tuple(steps[0].get("breakdown_value", [""])): _rows(steps)
+        for steps in (answer if breakdown else [answer])
+    }
+    assert oracle.step_rows() == result
+    people = list(oracle.people())
+    for steps in answer if breakdown else [answer]:
+        value = steps[0].get("breakdown_value")
+        for number, step in enumerate(steps, 1):
+            own = {who for who, v, best in people if _is(v, value) and oracle.did(best, number)}
+            reached = await _people(analyst, project, question, value, funnel_step=number)
+            assert reached == own
+            assert len(reached) == step["count"]
+            if number > 1:
+                before = oracle.required_before(number - 1)
+                missing = {
+                    who
+                    for who, v, best in people
+                    if _is(v, value) and best[0].level >= before and who not in own
+                }
+                dropped = await _people(analyst, project, question, value, funnel_step=-number)
+                assert dropped == missing
+
+
+@settings(max_examples=examples(10))
+@given(DENSE, questions_with_options(), st.booleans())
+async def test_only_required_steps_are_measured(
+    analyst: Analyst, history: History, question: Filters, as_trend: bool
+) -> None:
+    oracle = Oracle(history, question)
+    if len(oracle.steps) == 1:
+        return
+    required = [step for step in question["events"] if not step.get("optionalInFunnel")]
+    exclusions = [dict(one) for one in oracle.exclusions]
+    question |= {"funnel_viz_type": "trends" if as_trend else "time_to_convert"}
+
+    answer = await analyst.answer(history, **question)
+
+    alone = await analyst.answer(
+        history, **{**question, "events": required} | {"exclusions": exclusions}
+    )
+    assert answer == alone
 
 
 @settings(max_examples=examples(10))

@@ -11,6 +11,7 @@ from fanion.insights.parsing.fields import Fields
 
 STEPS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
 PRO = [{"key": "plan", "value": "pro"}]
+OPTIONAL = {"id": "b", "optionalInFunnel": True}
 
 
 def _excluded(first: Any, last: Any, **more: Any) -> list[dict[str, Any]]:
@@ -104,9 +105,52 @@ def test_the_place_of_a_number_and_what_correlation_reads_do_not_matter() -> Non
         ({"funnel_window_interval_unit": "year"}, "funnel_window_interval_unit", "year"),
         ({"events": [{"id": "a", "math": "sum"}]}, "events__0__math", "sum"),
         (
+            {"events": [{"id": "a", "math": "first_matching_event_for_user"}]},
+            "events__0__math",
+            "first_time_for_user_with_filters",
+        ),
+        (
             {"events": [{"id": "a", "optionalInFunnel": True}]},
             "events__0__optionalInFunnel",
-            "not supported",
+            "first step",
+        ),
+        (
+            {"events": [{"id": "a"}, OPTIONAL, {"id": "c"}], "funnel_order_type": "strict"},
+            "events__1__optionalInFunnel",
+            "ordered",
+        ),
+        (
+            {"events": [{"id": "a"}, {**OPTIONAL, "properties": PRO}, {"id": "b"}]},
+            "events__1__optionalInFunnel",
+            "Step 3 is the same",
+        ),
+        (
+            {"events": [{"id": "a"}, OPTIONAL, {"id": "c"}], "exclusions": _excluded(0, 1)},
+            "exclusions__0__funnel_to_step",
+            "not optional",
+        ),
+        (
+            {
+                "events": [{"id": "a"}, OPTIONAL, {"id": "c"}],
+                "breakdown_attribution_type": "step",
+                "breakdown_attribution_value": 1,
+            },
+            "breakdown_attribution_value",
+            "Step 2 is optional",
+        ),
+        (
+            {
+                "events": [{"id": "a"}, OPTIONAL, {"id": "c"}],
+                "funnel_viz_type": "trends",
+                "funnel_to_step": 1,
+            },
+            "funnel_to_step",
+            "Step 2 is optional",
+        ),
+        (
+            {"events": [{"id": "a"}, OPTIONAL], "funnel_viz_type": "time_to_convert"},
+            "events",
+            "two steps",
         ),
         ({"breakdown_attribution_type": "step"}, "breakdown_attribution_value", "required"),
         (

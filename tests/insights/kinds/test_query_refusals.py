@@ -123,10 +123,10 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "query__funnelPathsFilter__funnelPathType",
         "Paths with funnelPathType are not supported. Leave it out.",
     ),
-    "an optional step": (
-        {"kind": "FunnelsQuery", "series": [A, {**A, "optionalInFunnel": True}]},
-        "query__series__1__optionalInFunnel",
-        "Steps of a funnel with optionalInFunnel are not supported. Leave it out.",
+    "an optional first step": (
+        {"kind": "FunnelsQuery", "series": [{**A, "optionalInFunnel": True}, A]},
+        "query__series__0__optionalInFunnel",
+        "The first step of a funnel cannot be optional.",
     ),
     "scroll depth": (
         {"kind": "WebStatsTableQuery", "breakdownBy": "Page", "includeScrollDepth": True},

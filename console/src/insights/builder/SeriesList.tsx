@@ -40,6 +40,7 @@ export function SeriesList({ question, uses, onChange, errorAt }: Props) {
               mark={uses.mark(place)}
               hasMath={uses.hasMath}
               {...(uses.maths !== undefined && { maths: uses.maths })}
+              {...(uses.canSkip !== undefined && { step: { canSkip: uses.canSkip(place) } })}
               canAdd={canAdd}
               onChange={(next) => change(series.with(place, next))}
               onDuplicate={() => change(series.toSpliced(place + 1, 0, one))}

@@ -10,6 +10,7 @@ import { Menu, MenuItem } from "@/ui/Menu";
 import { words } from "@/words/insightsBuilder";
 import { EventPicker } from "./EventPicker";
 import { MathField } from "./MathField";
+import { StepItems, StepOptions } from "./StepOptions";
 
 export const CONDITION_KINDS: readonly FilterKind[] = [
   "event",
@@ -30,6 +31,8 @@ interface Props {
   mark: string;
   hasMath: boolean;
   maths?: readonly MathName[];
+  /** For the step of a funnel. */
+  step?: { canSkip: boolean };
   canAdd: boolean;
   onChange: (series: Series) => void;
   onDuplicate: () => void;
@@ -78,6 +81,9 @@ export function SeriesRow(props: Props) {
                 {words.orAnother}
               </MenuItem>
             )}
+            {props.step && (
+              <StepItems series={series} canSkip={props.step.canSkip} onChange={onChange} />
+            )}
             <MenuItem icon={Pencil} onSelect={() => setNaming(true)}>
               {words.rename}
             </MenuItem>
@@ -106,6 +112,15 @@ export function SeriesRow(props: Props) {
         {errorAt("nodes") && <p className="text-bad text-sm">{errorAt("nodes")}</p>}
         {(isNaming || series.name !== undefined) && (
           <NameField series={series} label={words.nameOf(mark)} onChange={onChange} />
+        )}
+        {props.step && (
+          <StepOptions
+            series={series}
+            mark={mark}
+            canSkip={props.step.canSkip}
+            onChange={onChange}
+            errorAt={errorAt}
+          />
         )}
         {props.hasMath && (
           <div className="flex min-w-0 flex-wrap gap-1.5">

@@ -21,6 +21,8 @@ export interface Uses {
     hasMath: boolean;
     /** The maths to choose from, over properties of events; undefined: all maths of insights. */
     maths?: readonly MathName[];
+    /** Whether series are steps, of which only a person's first may count; these may be optional. */
+    canSkip?: (place: number) => boolean;
     /** The heading of the list: "Steps". */
     title: string;
     /** The name of one entry: "Step". */

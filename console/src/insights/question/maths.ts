@@ -69,6 +69,12 @@ export const MATHS: readonly MathName[] = [
   SQL_MATH,
 ];
 
+/** Counts of a person's first time, which steps of a funnel have too. */
+export const FIRST_TIMES: readonly MathName[] = [
+  "first_time_for_user",
+  "first_matching_event_for_user",
+];
+
 export const isOfProperty = (math: MathName): math is Aggregate =>
   OF_PROPERTY.some((one) => one === math);
 

@@ -57,6 +57,8 @@ export interface Series extends SeriesEvent {
   sql?: string;
   /** The type of groups that are counted. */
   groupTypeIndex?: number;
+  /** Whether a step of a funnel may be skipped. */
+  isOptional?: true;
   /** Conditions that must all hold. */
   filters: readonly PropertyFilter[];
 }

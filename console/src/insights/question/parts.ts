@@ -19,7 +19,7 @@ const BINS_MAX = 100;
 const SERIES_NAMES = [
   ...["kind", "event", "id", "name", "custom_name", "math", "math_property", "type", "order"],
   ...["math_property_type", "math_group_type_index", "properties", "fixedProperties", "version"],
-  ...["math_hogql", "math_multiplier", "operator", "nodes"],
+  ...["math_hogql", "math_multiplier", "operator", "nodes", "optionalInFunnel"],
 ];
 const NODE_NAMES = ["kind", "event", "id", "name", "custom_name", "math", "type", "version"];
 
@@ -60,6 +60,7 @@ export function readSeries(reading: Reading, place: string, given: unknown): Ser
       0,
       GROUP_TYPES - 1,
     ),
+    isOptional: reading.flag(at("optionalInFunnel"), given.optionalInFunnel) || undefined,
     filters,
   });
 }
@@ -120,6 +121,7 @@ export const writeSeries = (series: Series): Given =>
     math_hogql: series.math === SQL_MATH ? (series.sql ?? "") : undefined,
     math_group_type_index:
       series.math === "unique_group" ? (series.groupTypeIndex ?? 0) : undefined,
+    optionalInFunnel: series.isOptional,
     properties: series.filters.length === 0 ? undefined : series.filters,
   });
 

@@ -19,7 +19,7 @@ export type Query = { kind: string } & Given;
 // The parts that queries of several kinds share. Each kind builds its query from them.
 
 export const seriesParts = ({ series }: Question): Given[] =>
-  series.map((one) => ({ kind: "EventsNode", ...writeSeries(one) }));
+  series.map(({ isOptional: _, ...one }) => ({ kind: "EventsNode", ...writeSeries(one) }));
 
 /** What every kind has: dates, conditions and the test account filter. */
 export const scopeParts = (question: Question): Given =>
@@ -198,10 +198,13 @@ function partOf([name, value]: [string, unknown]): [string, unknown] {
 const isEntity = (value: Given): boolean =>
   "event" in value || value.kind === "ActionsNode" || value.kind === "GroupNode";
 
+/** Return whether a name is the same in `filters`. */
+const isOfStep = (name: string): boolean => name === "optionalInFunnel";
+
 function entityOf(given: Given, order?: number): Given {
   const { kind, event, ...rest } = given;
   const named = Object.fromEntries(
-    Object.entries(rest).map(([name, value]) => [snake(name), value]),
+    Object.entries(rest).map(([name, value]) => [isOfStep(name) ? name : snake(name), value]),
   );
   const placed = order !== undefined && { order };
   if (kind === "ActionsNode") return { ...named, type: "actions", ...placed };

@@ -29,7 +29,7 @@ async def calculate_correlation(
 ) -> dict[str, Any]:
     funnel = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
     rows = await calculation.rows(step_counts(funnel, 1))
-    size = len(query.funnel.steps)
+    size = len(query.funnel.required_steps)
     successes = int(rows[0][size]) if rows else 0
     failures = int(rows[0][1]) - successes if rows else 0
     if is_skewed(successes, failures):

@@ -24,7 +24,7 @@ from typing import Final
 from dateutil.relativedelta import relativedelta
 
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.entities import Entity
+from fanion.insights.funnels.first_time_sql import is_event_of
 from fanion.insights.funnels.parts import Window
 from fanion.insights.funnels.query import FunnelsQuery
 from fanion.insights.funnels.steps import are_disjoint
@@ -133,11 +133,26 @@ def _window_end(start: datetime, window: Window) -> datetime:
     return min(start + length, max(start, _LAST))
 
 
-def step_ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
-    """Return the ranks within one instant, from 1: of the steps, then of the exclusions."""
-    count = len(steps)
-    own = range(1, count + 1) if are_disjoint(steps) else range(count, 0, -1)
-    return [*(exclusions + rank for rank in own), *range(1, exclusions + 1)]
+def ranks_of(query: FunnelsQuery) -> list[int]:
+    """Return the ranks within one instant of `query.entities`, from 1.
+
+    Exclusions rank first. Optional steps rank before all other steps if they must come at another
+    moment, and after them if they may come at the same one.
+    """
+    count, earlier = len(query.steps), ranks_before_steps(query)
+    own = range(1, count + 1) if are_disjoint(query.steps) else range(count, 0, -1)
+    before = iter(range(len(query.exclusions) + 1, TICKS))
+    after = iter(range(earlier + count + 1, TICKS))
+    return [
+        *(earlier + rank for rank in own),
+        *range(1, len(query.exclusions) + 1),
+        *(next(before if one.is_apart else after) for one in query.optional),
+    ]
+
+
+def ranks_before_steps(query: FunnelsQuery) -> int:
+    """Return how many exclusions and optional steps rank before the required steps."""
+    return len(query.exclusions) + sum(one.is_apart for one in query.optional)
 
 
 def elements(compiler: Compiler, funnel: FunnelSql) -> str:
@@ -170,7 +185,7 @@ def _further(funnel: FunnelSql) -> list[str]:
 def _columns(compiler: Compiler, funnel: FunnelSql) -> str:
     columns = ""
     if funnel.query.order != "ordered":
-        columns += f",\n         {_mask(compiler, funnel.query)} AS mask"
+        columns += f",\n         {_mask(compiler, funnel)} AS mask"
     if funnel.one_value_a_funnel:
         own = event_value(compiler, funnel.query)
         columns += f",\n         {with_other_values(compiler, own, funnel.shown)} AS value"
@@ -190,25 +205,29 @@ def _code(compiler: Compiler, funnel: FunnelSql) -> str:
     if funnel.query.order == "strict":
         return at
     if funnel.query.order == "unordered":
-        return f"if({_mask(compiler, funnel.query)} = 0, 0, {at})"
+        return f"if({_mask(compiler, funnel)} = 0, 0, {at})"
     query = funnel.query
-    own = step_ranks(query.steps, len(query.exclusions))
+    own = ranks_of(query)
     entities = query.entities
     if are_disjoint(entities):
-        parts = (f"{compiler.entity(entity)}, {r}" for entity, r in zip(entities, own, strict=True))
+        parts = (
+            f"{is_event_of(compiler, funnel.reach, entity)}, {r}"
+            for entity, r in zip(entities, own, strict=True)
+        )
         rank = f"toUInt64(multiIf({', '.join(parts)}, 0))" if entities else "0"
         return f"if({rank} = 0, 0, {at} * {TICKS} + {rank})"
     parts = (
-        f"if({compiler.entity(entity)}, {r}, 0)" for entity, r in zip(entities, own, strict=True)
+        f"if({is_event_of(compiler, funnel.reach, entity)}, {r}, 0)"
+        for entity, r in zip(entities, own, strict=True)
     )
     matching_ranks = f"arrayFilter(rank -> rank != 0, [{', '.join(parts)}])"
     return f"{at} * {TICKS} + toUInt64(arrayJoin({matching_ranks}))"
 
 
-def _mask(compiler: Compiler, query: FunnelsQuery) -> str:
+def _mask(compiler: Compiler, funnel: FunnelSql) -> str:
     parts = (
-        f"if({compiler.entity(entity)}, toUInt64({1 << number}), 0)"
-        for number, entity in enumerate(query.entities)
+        f"if({is_event_of(compiler, funnel.reach, entity)}, toUInt64({1 << number}), 0)"
+        for number, entity in enumerate(funnel.query.entities)
     )
     return f"({' + '.join(parts)})"
 
@@ -217,7 +236,7 @@ def _entered(funnel: FunnelSql) -> str:
     """Return the condition that some event in the range can be the first step."""
     query = funnel.query
     if query.order == "ordered":
-        rank = step_ranks(query.steps, len(query.exclusions))[0]
+        rank = ranks_of(query)[0]
         is_first = f"bitAnd(one, {TICKS - 1}) = {rank} AND one < {(funnel.last + 1) * TICKS}"
         return f"arrayExists(one -> {is_first}, groupArrayArray(codes))"
     bits = 1 if query.order == "strict" else steps_mask(query)

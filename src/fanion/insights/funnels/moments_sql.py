@@ -15,7 +15,7 @@ Source: insights.md, section 5a, "Rule".
 
 from collections.abc import Sequence
 
-from fanion.insights.funnels.elements_sql import TICKS, FunnelSql
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks_before_steps
 from fanion.insights.funnels.ordered_sql import OrderedTries
 from fanion.insights.funnels.steps import contains, group_steps, sets_to_check
 from fanion.insights.sql.compiler import Compiler
@@ -66,11 +66,14 @@ class OverlappingTries(OrderedTries):
             numbers=", ".join(map(self.number_of, self.sets)),
             crowded=crowded,
         )
-        exclusions = len(self.query.exclusions)
-        excluded = f"arrayFilter(one -> bitAnd(one.1, {TICKS - 1}) <= {exclusions}, moment)"
+        earlier = ranks_before_steps(self.query)
+        last = earlier + self.size
+        before = f"arrayFilter(one -> bitAnd(one.1, {TICKS - 1}) <= {earlier}, moment)"
+        after = f"arrayFilter(one -> bitAnd(one.1, {TICKS - 1}) > {last}, moment)"
+        has_after = any(not one.is_apart for one in self.query.optional)
         runs = [self.run(number) for number in reversed(range(1, self.size))]
         begun = f"arrayFlatten(arrayWithConstant(number[1], {self.run(0)}))"
-        parts = [*([excluded] if exclusions else []), *runs, begun]
+        parts = [*([before] if earlier else []), *runs, begun, *([after] if has_after else [])]
         return _LAID_OUT.format(runs=", ".join(parts), moments=moments)
 
     def number_of(self, some: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ Source: insights.md, section 5a.
 
 from collections.abc import Iterator
 
-from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, step_ranks
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks_of
 from fanion.insights.funnels.tries_sql import Tries
 from fanion.insights.sql.compiler import Compiler
 
@@ -14,8 +14,8 @@ class OrderedTries(Tries):
     """The tries of an ordered funnel, each step the first event that can follow the previous one.
 
     What lies beyond the window is cut off. A chain is a tuple of the times from one step to the
-    last. Each time is followed by the times of the exclusions that begin with its step, and by the
-    value of the breakdown if this step gives it.
+    last. Each time is followed by the times of the exclusions and optional steps that begin with
+    its step, and by the value of the breakdown if this step gives it.
 
     Args:
         array: The column of elements. If an event can match several steps, events of one instant
@@ -30,7 +30,7 @@ class OrderedTries(Tries):
     def __init__(self, compiler: Compiler, funnel: FunnelSql, array: str = "elements") -> None:
         super().__init__(compiler, funnel)
         self.array = array
-        self.ranks = step_ranks(self.query.steps, len(self.query.exclusions))
+        self.ranks = ranks_of(self.query)
 
     def tries(self) -> str:
         chain, width = "", 0
@@ -52,12 +52,12 @@ class OrderedTries(Tries):
         Args:
             rest: The chains from the next step on, with `width` parts each.
         """
-        excluded = self.beginning(number)
+        later = self.beginning(number)
         is_valued = self.with_value and number == self.query.attribution_step
-        names = [f"x{index}" for index in excluded]
+        names = [f"x{index}" for index in later]
         own = [self.time(), *names, *(["one.3"] if is_valued else [])]
         parts = [*own, *(f"rest.{index}" for index in range(1, width + 1))]
-        arrays = [self.array, *(self.next_excluded(index) for index in excluded)]
+        arrays = [self.array, *(self.next_of(index) for index in later)]
         arrays += [rest] if width else []
         arguments = ["one", *names, *(["rest"] if width else [])]
         made = (
@@ -73,8 +73,10 @@ class OrderedTries(Tries):
         return f"tuple({', '.join(parts)})"
 
     def beginning(self, number: int) -> list[int]:
-        exclusions = enumerate(self.query.exclusions)
-        return [index for index, exclusion in exclusions if exclusion.from_step == number]
+        """Return the places, in one list, of the exclusions and optional steps after a step."""
+        starts = [exclusion.from_step for exclusion in self.query.exclusions]
+        starts += [optional.after for optional in self.query.optional]
+        return [index for index, start in enumerate(starts) if start == number]
 
     def is_rank(self, rank: int) -> str:
         return f"bitAnd({self.tick}, {TICKS - 1}) = {rank}"
@@ -82,25 +84,26 @@ class OrderedTries(Tries):
     def time(self) -> str:
         return f"bitShiftRight({self.tick}, 6)"
 
-    def next_excluded(self, exclusion: int) -> str:
-        rank = self.ranks[self.size + exclusion]
+    def next_of(self, index: int) -> str:
+        rank = self.ranks[self.size + index]
         made = f"arrayMap(one -> if({self.is_rank(rank)}, {self.time()}, 0), {self.array})"
         return f"arrayReverseFill(x -> x != 0, {made})"
 
     def places(self, first: int = 0) -> Iterator[tuple[str, int]]:
-        """Yield what the parts of a chain are: the time of a step or exclusion, or a value."""
+        """Yield what the parts of a chain are: when a step or what follows came, or a value."""
         for number in range(first, self.size):
             yield "time", number
-            for exclusion in self.beginning(number):
-                yield "excluded", exclusion
+            for index in self.beginning(number):
+                yield "later", index
             if self.with_value and number == self.query.attribution_step:
                 yield "value", number
 
     def of_chain(self) -> str:
         at = {part: f"chain.{index}" for index, part in enumerate(self.places(), 1)}
         times = [at["time", number] for number in range(self.size)]
-        excluded = [at["excluded", index] for index in range(len(self.query.exclusions))]
+        count = len(self.query.exclusions) + len(self.query.optional)
+        later = [at["later", index] for index in range(count)]
         value = [at["value", self.query.attribution_step]] if self.with_value else []
         limit = self.limit(times[0])
         level = f"arrayCount(time -> time != 0 AND time <= {limit}, [{', '.join(times)}])"
-        return f"tuple({', '.join([level, limit, *times, *excluded, *value])})"
+        return f"tuple({', '.join([level, limit, *times, *later, *value])})"

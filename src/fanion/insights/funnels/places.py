@@ -7,7 +7,7 @@ Source: insights.md, section 13.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,13 +24,17 @@ class FunnelPlace:
     """The place of a number in the answer to a funnel.
 
     Attributes:
-        levels: The exact numbers of steps that the actors reached; empty for trends.
+        levels: The exact numbers of required steps that the actors reached; empty for trends, and
+            for an optional step.
+        optional: The place of an optional step among the optional ones, from 0.
         interval: For trends, the name of the start of an interval.
-        dropped: For trends, whether the actors are those who did not reach the last measured step.
+        dropped: For trends and an optional step, whether the actors are those who did not reach the
+            last measured step, or skipped the optional one.
         value: The value of the breakdown as rows have it; None for any.
     """
 
     levels: tuple[int, ...] = ()
+    optional: int | None = None
     interval: str = ""
     dropped: bool = False
     value: str | None = None
@@ -47,7 +51,7 @@ def read_funnel_place(fields: Fields, query: FunnelsQuery) -> FunnelPlace:
         parse_bound(start, fields.place("entrance_period_start"))
         dropped = fields.boolean("drop_off")
         return FunnelPlace(interval=start, dropped=dropped, value=value)
-    return FunnelPlace(levels=_levels(fields, len(query.steps)), value=value)
+    return replace(_step_place(fields, query), value=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +106,31 @@ def _pair(conditions: Sequence[Fields]) -> str:
     return f"{key}::{text}"
 
 
-def _levels(fields: Fields, size: int) -> tuple[int, ...]:
-    """Return the levels of a step; -k means that step k - 1 was reached and step k was not."""
-    custom = _custom_steps(fields, size)
+def _step_place(fields: Fields, query: FunnelsQuery) -> FunnelPlace:
+    """Return the place of a step.
+
+    -k means that the required step before step k was reached and step k was not.
+    """
+    size = len(query.steps)
+    custom = _custom_steps(fields, query)
     if custom:
-        return custom
+        return FunnelPlace(levels=custom)
     step = fields.whole("funnel_step", -max(size, 2), max(size, 1))
     if step is None:
         raise fields.required("funnel_step")
     if step in (-1, 0):
         raise fields.error("funnel_step", "Ensure this value is 1 or greater, or -2 or less.")
-    return tuple(range(step, size + 1)) if step > 0 else (-step - 1,)
+    number = abs(step) - 1
+    if query.steps[number].optional_at is not None:
+        optional = number - query.required_place(number)
+        return FunnelPlace(optional=optional, dropped=step < 0)
+    level = query.required_place(number) + 1
+    size = len(query.required_steps)
+    return FunnelPlace(levels=tuple(range(level, size + 1)) if step > 0 else (level - 1,))
 
 
-def _custom_steps(fields: Fields, size: int) -> tuple[int, ...]:
-    name = "funnel_custom_steps"
+def _custom_steps(fields: Fields, query: FunnelsQuery) -> tuple[int, ...]:
+    name, size = "funnel_custom_steps", len(query.steps)
     steps = _decoded(fields.raw(name))
     if steps in (None, "", []):
         return ()
@@ -124,7 +138,9 @@ def _custom_steps(fields: Fields, size: int) -> tuple[int, ...]:
         raise fields.error(name, "Must be a list of step numbers.")
     if not all(1 <= step <= size for step in steps):
         raise fields.error(name, f"Ensure each value is between 1 and {size}.")
-    return tuple(steps)
+    if any(query.steps[step - 1].optional_at is not None for step in steps):
+        raise fields.error(name, "Leave optional steps out.")
+    return tuple(query.required_place(step - 1) + 1 for step in steps)
 
 
 def _value(fields: Fields, query: FunnelsQuery) -> str | None:

@@ -15,9 +15,12 @@ from fanion.insights.funnels.parts import (
     EXCLUSIONS_MAX,
     STEPS_MAX,
     Exclusion,
+    OptionalStep,
     Step,
     StepOrder,
     Window,
+    check_optional,
+    optional_steps,
     read_exclusions,
 )
 from fanion.insights.parsing.fields import Fields
@@ -49,24 +52,46 @@ def _visualization(fields: Fields, name: str, before: Before) -> str | None:
     return fields.choice(name, get_args(Visualization), "") or default
 
 
+def _order(fields: Fields, name: str, before: Before) -> str | None:
+    order = fields.choice(name, get_args(StepOrder), "")
+    check_optional(before["steps"], order or "ordered")
+    return order or None
+
+
+def _step(fields: Fields, name: str, before: Before, least: int, most: int) -> int | None:
+    """Read the place of a step, from 0, which cannot be an optional one."""
+    number = fields.whole(name, least, most)
+    steps = before["steps"]
+    if number is not None and number < len(steps) and steps[number].optional_at is not None:
+        detail = f"Step {number + 1} is optional. Choose a step that is not."
+        raise fields.error(name, detail)
+    return number
+
+
+def _last(steps: Sequence[Entity]) -> int:
+    """Return the place of the last step that is not optional, -1 without steps."""
+    required = (number for number, step in enumerate(steps) if step.optional_at is None)
+    return max(required, default=-1)
+
+
 def _attribution_step(fields: Fields, name: str, before: Before) -> int | None:
-    number = fields.whole(name, 0, max(len(before["steps"]) - 1, 0))
+    number = _step(fields, name, before, 0, max(len(before["steps"]) - 1, 0))
     if before["attribution"] == "step" and number is None:
         raise fields.required(name)
     return number
 
 
 def _from_step(fields: Fields, name: str, before: Before) -> int | None:
-    last = len(before["steps"]) - 1
+    last = _last(before["steps"])
     if before["visualization"] == "time_to_convert" and last == 0:
         raise fields.error("events", "Time to convert needs at least two steps.")
-    return fields.whole(name, 0, max(last, 0))
+    return _step(fields, name, before, 0, max(last, 0))
 
 
 def _to_step(fields: Fields, name: str, before: Before) -> int:
     """Return the last measured step, by default that of the whole funnel."""
-    last = len(before["steps"]) - 1
-    number = fields.whole(name, 0 if last < 1 else 1, max(last, 1))
+    last = _last(before["steps"])
+    number = _step(fields, name, before, 0 if last < 1 else 1, max(last, 1))
     if last < 1:
         return 0
     end = last if number is None else number
@@ -121,13 +146,16 @@ class FunnelsQuery(Options):
         attribution: Which event gives a person its value of the breakdown.
         attribution_step: The step for attribution by `step`, from 0.
         bin_count: None to choose it by the number of persons.
+        optional: The optional steps, once `of_required` has taken them from the steps.
     """
 
     # A correlation has the options of its funnel and another `insight`.
     insight: ClassVar[Annotated[str, replace(word(["FUNNELS"]), read=_any)]]
     shown_as: ClassVar[Annotated[str, word(["Volume"])]]
     steps: Annotated[tuple[Entity, ...], replace(_STEPS, read=_steps), "The steps."]
-    order: Annotated[StepOrder, word(get_args(StepOrder), "funnel_order_type")] = "ordered"
+    order: Annotated[
+        StepOrder, replace(word(get_args(StepOrder), "funnel_order_type"), read=_order)
+    ] = "ordered"
     display: ClassVar[Annotated[str, word(["FunnelViz", "ActionsLineGraph"])]]
     visualization: Annotated[
         Visualization,
@@ -156,13 +184,46 @@ class FunnelsQuery(Options):
     breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
     bin_count: Annotated[int | None, whole(0, BINS_MAX, or_default=True)] = None
     interval: Annotated[Interval, word(INTERVALS)] = "day"
+    optional: tuple[OptionalStep, ...] = ()
 
     def completed(self, fields: Fields) -> Self:
         return replace(self, scope=replace(self.scope, counted_by=self.counted_by))
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        return (*self.steps, *(exclusion.entity for exclusion in self.exclusions))
+        exclusions = (exclusion.entity for exclusion in self.exclusions)
+        return (*self.steps, *exclusions, *(step.entity for step in self.optional))
+
+    @property
+    def required_steps(self) -> tuple[Entity, ...]:
+        """Return the steps over which persons convert."""
+        return tuple(step for step in self.steps if step.optional_at is None)
+
+    def of_required(self) -> Self:
+        """Return the question with only required steps as steps, and the others as `optional`."""
+        optional = optional_steps(self.steps)
+        if not optional:
+            return self
+        return replace(
+            self,
+            steps=self.required_steps,
+            optional=optional,
+            attribution_step=self.required_place(self.attribution_step),
+            from_step=self.required_place(self.from_step),
+            to_step=self.required_place(self.to_step),
+            exclusions=tuple(
+                replace(
+                    one,
+                    from_step=self.required_place(one.from_step),
+                    to_step=self.required_place(one.to_step),
+                )
+                for one in self.exclusions
+            ),
+        )
+
+    def required_place(self, number: int) -> int:
+        """Return the place of a step among the required ones."""
+        return sum(step.optional_at is None for step in self.steps[:number])
 
     def span(self, clock: RangeClock) -> DateRange:
         """Return the range of the question, in whole intervals for trends."""
@@ -180,7 +241,7 @@ def _correlated_funnel(fields: Fields, *_: object) -> FunnelsQuery:
     if funnel.counted_by is not None:
         detail = "A correlation is one of persons or groups. Leave it out."
         raise fields.error("funnel_aggregate_by_hogql", detail)
-    if len(funnel.steps) < 2:
+    if len(funnel.required_steps) < 2:
         raise fields.error("events", "A correlation needs at least two steps.")
     return replace(funnel, visualization="steps")
 

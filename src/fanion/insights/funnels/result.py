@@ -55,15 +55,22 @@ class FunnelAnswer:
             {
                 **self._named(number),
                 "people": [],
-                "count": counts[number],
+                "count": counts[place],
                 "type": self.query.steps[number].type_name,
-                "average_conversion_time": times[2 * number] if counts[number] else None,
-                "median_conversion_time": times[2 * number + 1] if counts[number] else None,
+                "average_conversion_time": times[2 * place] if counts[place] else None,
+                "median_conversion_time": times[2 * place + 1] if counts[place] else None,
                 **self._people(urls, number, value),
                 **shown,
             }
-            for number in range(size)
+            for number, place in enumerate(self._places())
         ]
+
+    def _places(self) -> list[int]:
+        """Return the place of each step in a row, where the optional steps are the last."""
+        numbers = range(len(self.query.steps))
+        required = [n for n in numbers if self.query.steps[n].optional_at is None]
+        places = [*required, *(number for number in numbers if number not in required)]
+        return [places.index(number) for number in numbers]
 
     def _named(self, number: int) -> dict[str, Any]:
         step = self.query.steps[number]

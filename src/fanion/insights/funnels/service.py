@@ -22,6 +22,7 @@ from fanion.insights.funnels.query import FunnelsQuery, read_funnels
 from fanion.insights.funnels.result import FunnelAnswer, times_to_convert
 from fanion.insights.funnels.sql import (
     actors_of_interval,
+    actors_of_optional,
     actors_of_steps,
     conversion_times,
     interval_counts,
@@ -52,7 +53,7 @@ async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> An
 async def _steps(calculation: Calculation, answer: FunnelAnswer) -> Any:
     funnel = funnel_sql(calculation, answer.query)
     most = values_max(funnel.query)
-    if funnel.one_value_an_actor and len(funnel.query.steps) > 1:
+    if funnel.one_value_an_actor and len(answer.query.steps) > 1:
         ranked = await calculation.rows(ranked_step_counts(funnel, most))
         total, rows = _total(ranked), [_with_averages(*row) for row in ranked]
     else:
@@ -110,6 +111,8 @@ async def find_funnel_actors(
     funnel = funnel_sql(calculation, query)
     if place.value == OTHER:
         funnel, _ = await _with_largest_values(calculation, funnel)
+    if place.optional is not None:
+        return actors_of_optional(funnel, place.optional, skipped=place.dropped, value=place.value)
     if not place.interval:
         return actors_of_steps(funnel, place.levels, place.value)
     intervals = intervals_of(funnel.span, query.interval, calculation.clock)
@@ -121,7 +124,7 @@ async def find_funnel_actors(
 
 def funnel_sql(calculation: Calculation, query: FunnelsQuery) -> FunnelSql:
     """Return the inputs to the funnel's statements; raise Invalid for an empty range."""
-    return FunnelSql(calculation.context, query, query.span(calculation.clock))
+    return FunnelSql(calculation.context, query.of_required(), query.span(calculation.clock))
 
 
 def values_max(query: FunnelsQuery) -> int:

@@ -91,20 +91,20 @@ ORDER BY place
 def step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of the steps' counts and times, with the largest first step first.
 
-    Rows: value; how many reached each step; then, for each step but the first, the average and the
-    median of the seconds since the previous step; how many values there are.
+    Rows: value; how many reached each step, then how many did each optional one; then, for all but
+    the first, the average and the median of the seconds since the previous step; how many values
+    there are.
     """
     compiler = Compiler(funnel.context)
-    size = len(funnel.query.steps)
+    steps = _later_steps(funnel)
     counts = ", countIf(level >= 1) AS entered" + "".join(
-        f", countIf(level >= {number})" for number in range(2, size + 1)
+        f", countIf({is_in})" for _, is_in in steps
     )
     times = "".join(
-        f", avgIf(seconds_{number}, level >= {number})"
-        f", quantileExactInclusiveIf(0.5)(seconds_{number}, level >= {number})"
-        for number in range(2, size + 1)
+        f", avgIf({seconds}, {is_in}), quantileExactInclusiveIf(0.5)({seconds}, {is_in})"
+        for seconds, is_in in steps
     )
-    people = _people(compiler, funnel, range(2, size + 1))
+    people = _people(compiler, funnel, range(2, len(funnel.query.steps) + 1))
     return compiler.statement(
         _COUNTS.format(counts=counts, times=times, people=people, limit=limit)
     )
@@ -113,26 +113,40 @@ def step_counts(funnel: FunnelSql, limit: int) -> Statement:
 def ranked_step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of `step_counts` in which all but the largest values are OTHER.
 
-    Rows: value; a list of how many reached each step; then, for all steps but the first, lists of
-    the seconds of all who reached it, and of their medians; how many values there are.
+    Rows: value; a list of how many reached each step, then did each optional one; then, for all of
+    them but the first, lists of the seconds of all who reached it, and of their medians; how many
+    values there are.
 
     Args:
         funnel: A funnel with several steps, in which an actor has one value.
         limit: How many values are kept, those with the most actors.
     """
     compiler = Compiler(funnel.context)
-    numbers = range(2, len(funnel.query.steps) + 1)
+    steps = _later_steps(funnel)
     median = "quantileExactInclusiveIfState(0.5)"
     return compiler.statement(
         _RANKED.format(
             limit=limit,
             other=compiler.bindings.text(OTHER),
-            counts=", ".join(f"countIf(level >= {n})" for n in (1, *numbers)),
-            sums=", ".join(f"sumIf(seconds_{n}, level >= {n})" for n in numbers),
-            medians=", ".join(f"{median}(seconds_{n}, level >= {n})" for n in numbers),
-            people=_people(compiler, funnel, numbers),
+            counts=", ".join(["countIf(level >= 1)", *(f"countIf({is_in})" for _, is_in in steps)]),
+            sums=", ".join(f"sumIf({seconds}, {is_in})" for seconds, is_in in steps),
+            medians=", ".join(f"{median}({seconds}, {is_in})" for seconds, is_in in steps),
+            people=_people(compiler, funnel, range(2, len(funnel.query.steps) + 1)),
         )
     )
+
+
+def _later_steps(funnel: FunnelSql) -> list[tuple[str, str]]:
+    """Return for each required step but the first, then for each optional one, two expressions.
+
+    The first has the seconds to it from the required step before it, the second tells who did it.
+    """
+    required = range(2, len(funnel.query.steps) + 1)
+    optional = range(len(funnel.query.optional))
+    return [
+        *((f"seconds_{number}", f"level >= {number}") for number in required),
+        *((f"optional_seconds_{index}", f"is_done_{index}") for index in optional),
+    ]
 
 
 def interval_counts(funnel: FunnelSql, starts: Sequence[datetime]) -> Statement:
@@ -184,6 +198,27 @@ def actors_of_steps(
     """Return the statement of rows (actor, level), for actors with exactly one of these levels."""
     compiler = Compiler(funnel.context)
     where = f"level IN {compiler.bindings.add(list(levels), 'Array(UInt8)')}"
+    return _actors_where(compiler, funnel, where, value)
+
+
+def actors_of_optional(
+    funnel: FunnelSql, index: int, *, skipped: bool, value: str | None = None
+) -> Statement:
+    """Return the statement of rows (actor, level), for actors that reached an optional step.
+
+    Args:
+        index: The place of the step among the optional ones.
+        skipped: Whether to return those who reached the required step before it and did not do it.
+    """
+    compiler = Compiler(funnel.context)
+    is_done = f"{'NOT ' if skipped else ''}is_done_{index}"
+    where = f"level > {funnel.query.optional[index].after} AND {is_done}"
+    return _actors_where(compiler, funnel, where, value)
+
+
+def _actors_where(
+    compiler: Compiler, funnel: FunnelSql, where: str, value: str | None
+) -> Statement:
     where += _value_condition(compiler, funnel, value)
     people = _people(compiler, funnel, ())
     return compiler.statement(_ACTORS.format(people=people, where=where))
@@ -226,8 +261,14 @@ def _value_condition(compiler: Compiler, funnel: FunnelSql, value: str | None) -
 def _people(
     compiler: Compiler, funnel: FunnelSql, numbers: Sequence[int], reached: str = "1"
 ) -> str:
-    """Return rows (actor, value, level, seconds to each of these steps); steps count from 1."""
+    """Return rows (actor, value, level, seconds to each of these steps); steps count from 1.
+
+    For each optional step the rows have `is_done_k` and `optional_seconds_k`, which count from 0.
+    """
     times = "".join(f", {_seconds(number)} AS seconds_{number}" for number in numbers)
+    times += "".join(
+        _optional_columns(funnel, index) for index in range(len(funnel.query.optional))
+    )
     return _PEOPLE.format(
         times=times,
         value=_try_value(compiler, funnel, "best[1]") or "own_value",
@@ -239,6 +280,18 @@ def _people(
 def _seconds(number: int) -> str:
     """Return SQL for the seconds to a step from the previous one."""
     return f"arrayAvg(try -> try.{number + 1} - try.{number}, best) / 1e6"
+
+
+def _optional_columns(funnel: FunnelSql, index: int) -> str:
+    """Return the columns of an optional step, which an actor did if one of its best tries did."""
+    place = len(funnel.query.steps) + 2 + index
+    before = funnel.query.optional[index].after + 2
+    return (
+        f", arrayFilter(try -> try.{place} != 0, best) AS done_{index}"
+        f", notEmpty(done_{index}) AS is_done_{index}"
+        f", arrayAvg(try -> try.{place} - try.{before}, done_{index}) / 1e6"
+        f" AS optional_seconds_{index}"
+    )
 
 
 def _in_intervals(compiler: Compiler, funnel: FunnelSql, starts: Sequence[datetime]) -> str:
@@ -261,4 +314,5 @@ def _try_value(compiler: Compiler, funnel: FunnelSql, expression: str) -> str | 
     """Return SQL for the value of a try, None if tries have none."""
     if not funnel.valued_tries:
         return None
-    return with_other_values(compiler, f"{expression}.{len(funnel.query.steps) + 2}", funnel.shown)
+    place = len(funnel.query.steps) + len(funnel.query.optional) + 2
+    return with_other_values(compiler, f"{expression}.{place}", funnel.shown)

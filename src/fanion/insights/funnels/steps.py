@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Final
 
-from fanion.insights.entities import Entity
+from fanion.insights.entities import FIRST_TIME, Entity
 from fanion.properties.filters import ConditionGroup, Node
 
 # Up to this many overlapping steps, none of which contains all the others, are checked in every
@@ -56,8 +56,10 @@ def contains(outer: Entity, inner: Entity) -> bool:
     """Return whether every event of `inner` matches `outer`, judged by their form.
 
     This holds if `outer` has the same event, action or group, or any event, and only conditions
-    that `inner` has too.
+    that `inner` has too. If `outer` counts first times, `inner` must count the same ones.
     """
+    if outer.first_time is not None and not _are_first_of(outer, inner):
+        return False
     if outer.nodes not in ((), inner.nodes):
         return False
     if outer.event is not None and outer.event != inner.event:
@@ -68,9 +70,16 @@ def contains(outer: Entity, inner: Entity) -> bool:
     return all(condition in own for condition in _all_of(outer.properties))
 
 
+def _are_first_of(outer: Entity, inner: Entity) -> bool:
+    """Return whether both are about the same first event of each person."""
+    if (outer.first_time, outer.names) != (inner.first_time, inner.names):
+        return False
+    return outer.first_time == FIRST_TIME or outer.properties == inner.properties
+
+
 def are_disjoint(steps: Sequence[Entity]) -> bool:
     """Return whether no event can match two of the steps."""
-    return not any(_can_share(first, second) for first, second in combinations(steps, 2))
+    return not any(can_share(first, second) for first, second in combinations(steps, 2))
 
 
 def group_steps(steps: Sequence[Entity]) -> tuple[Nest | Cluster, ...]:
@@ -94,7 +103,7 @@ def _grouped(steps: Sequence[Entity], kinds: Sequence[_Kind]) -> Iterator[Nest |
     while left:
         group = [left.pop(0)]
         for member in group:  # the loop extends it
-            near = [kind for kind in left if _can_share(steps[member[0]], steps[kind[0]])]
+            near = [kind for kind in left if can_share(steps[member[0]], steps[kind[0]])]
             group += near
             left = [kind for kind in left if kind not in near]
         yield _group(steps, sorted(group))
@@ -139,7 +148,7 @@ def _are_equal(one: Entity, other: Entity) -> bool:
     return contains(one, other) and contains(other, one)
 
 
-def _can_share(one: Entity, other: Entity) -> bool:
+def can_share(one: Entity, other: Entity) -> bool:
     """Return whether an event may match both, whatever their conditions are."""
     return one.names is None or other.names is None or not set(one.names).isdisjoint(other.names)
 

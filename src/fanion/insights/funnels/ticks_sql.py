@@ -9,7 +9,8 @@ Source: insights.md, section 5a.
 
 from typing import Final
 
-from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, step_ranks
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks_of
+from fanion.insights.funnels.first_time_sql import is_event_of
 from fanion.insights.funnels.ordered_sql import OrderedTries
 from fanion.insights.funnels.values_sql import event_value, no_value
 from fanion.insights.sql.compiler import Compiler
@@ -37,9 +38,9 @@ _PLACE: Final = "bitShiftLeft(toUInt256(at), 128) + toUInt256(toUInt128(uuid))"
 def ticks_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
     """Return rows (actor, elements), plus `value` ('' for none) if the breakdown is by events."""
     query, once = funnel.query, compiler.once
-    ranks = step_ranks(query.steps, len(query.exclusions))
+    ranks, reach = ranks_of(query), funnel.reach
     pairs = zip(query.entities, ranks, strict=True)
-    cases = ", ".join(f"{compiler.entity(entity)}, {rank}" for entity, rank in pairs)
+    cases = ", ".join(f"{is_event_of(compiler, reach, entity)}, {rank}" for entity, rank in pairs)
     start = compiler.bindings.add(micros(funnel.span.start) - 1, "Int64")
     named = [f"multiIf({cases}, 0) AS rank", f"toUnixTimestamp64Micro(timestamp) - {start} AS at"]
     tick, ticks = f"toUInt64(at) * {TICKS} + rank", "arraySort(groupArrayArray(ticks))"
@@ -56,7 +57,7 @@ def ticks_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
         tick=tick,
         touch=touch,
         events=once.events,
-        where=compiler.where(funnel.reach, query.entities),
+        where=compiler.where(reach, query.entities),
     )
     return _MERGED.format(
         ticks=ticks,
@@ -86,7 +87,7 @@ class TickTries(OrderedTries):
     tick = "one"
 
     def of_chains(self, chains: str) -> str:
-        if self.query.exclusions:
+        if self.query.exclusions or self.query.optional:
             return super().of_chains(chains)
         limit = self.limit("chain.1")
         later = range(2, self.size + 1)

@@ -1,8 +1,12 @@
 """The tries of each actor: one for every event in the range with which a funnel can begin.
 
-A try is `(level, t1, …, tn)`: how many steps it reached and when, with 0 for steps that it did not
-reach. With attribution by `step` it is `(level, t1, …, tn, value)`. Tries in which an excluded
-event happened are left out.
+A try is `(level, t1, …, tn, o1, …, ok)`: how many steps it reached and when, with 0 for steps that
+it did not reach, and when it did each optional step, with 0 for never. With attribution by `step`
+it is `(level, t1, …, tn, o1, …, ok, value)`. Tries in which an excluded event happened are left
+out.
+
+An optional step is done by its first event between the required step before it and the next one. If
+an optional step that comes later is done before that event, the try has gone past this one.
 
 Everything is computed with functions that read an array once, however long it is:
 `arrayReverseFill` gives every element what comes next. A lambda that searched the array for each
@@ -68,9 +72,10 @@ class Tries(ABC):
         """Return SQL for the tries that no exclusion removes.
 
         Args:
-            made: An array of `(level, last instant, t1, …, tn, x1, …, xm)`, followed by the value
-                if tries have one. Each x says when an exclusion came after its first step, 0 for
-                never.
+            made: An array of `(level, last instant, t1, …, tn, x1, …, xm, o1, …, ok)`, followed by
+                the value if tries have one. Each x says when an exclusion came after its first
+                step, and each o when an event of an optional step came after the required step
+                before it, 0 for never.
         """
         times = [f"one.{index}" for index in range(3, self.size + 3)]
         excluded = [f"one.{index + self.size + 3}" for index in range(len(self.query.exclusions))]
@@ -81,9 +86,33 @@ class Tries(ABC):
         ]
         level = f"if({' OR '.join(happened)}, 0, one.1)" if happened else "one.1"
         reached = [f"if(one.1 > {number}, {time}, 0)" for number, time in enumerate(times)]
-        value = [f"one.{self.size + len(excluded) + 3}"] if self.with_value else []
-        parts = ", ".join([f"toUInt8({level})", *reached, *value])
+        place = self.size + len(excluded) + 3
+        later = [f"one.{place + index}" for index in range(len(self.query.optional))]
+        done = [self.done_at(index, times, later) for index in range(len(later))]
+        value = [f"one.{place + len(later)}"] if self.with_value else []
+        parts = ", ".join([f"toUInt8({level})", *reached, *done, *value])
         return f"arrayFilter(try -> try.1 != 0, arrayMap(one -> tuple({parts}), {made}))"
+
+    def done_at(self, index: int, times: Sequence[str], later: Sequence[str]) -> str:
+        """Return SQL for when a try of `counted` did an optional step, 0 for never."""
+        own = later[index]
+        passed = [
+            f"NOT ({self.is_between(other, times, later[other])} "
+            f"AND {later[other]} {'<=' if is_shared else '<'} {own})"
+            for other, is_shared in self.query.optional[index].blockers
+        ]
+        conditions = " AND ".join([self.is_between(index, times, own), *passed])
+        return f"if({conditions}, {own}, 0)"
+
+    def is_between(self, index: int, times: Sequence[str], time: str) -> str:
+        """Return the condition that an optional step came before the next required step."""
+        step = self.query.optional[index]
+        following = step.after + 1
+        until = f"{time} <= one.2"
+        if following < self.size:
+            before = f"{time} {'<' if step.is_apart else '<='} {times[following]}"
+            until = f"if(one.1 > {following}, {before}, {until})"
+        return f"(one.1 > {step.after} AND {time} != 0 AND {until})"
 
 
 class TriesByMask(Tries):

@@ -9,7 +9,7 @@ from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions, fi
 from fanion.properties.bindings import Bindings, DedicatedColumns, micros
 from fanion.properties.filters import Node
 
-_EVER: Final = DateRange(datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 1, 1, tzinfo=UTC))
+EVER: Final = DateRange(datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 1, 1, tzinfo=UTC))
 
 # Both arrays begin with an empty text because an array must not be empty. No session has an empty
 # id.
@@ -92,7 +92,7 @@ class SessionSource:
         return Reach(since, until, bounds[2], self._whole)
 
     def _bind(self, *bounds: str) -> None:
-        span = _EVER if self._span is None else self._span
+        span = EVER if self._span is None else self._span
         since, until = span.start - AROUND, span.end + AROUND
         values = (micros(since), micros(until), first_id(since))
         for bound, value in zip(bounds, values, strict=True):

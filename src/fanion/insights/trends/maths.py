@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 from fanion.errors import Invalid
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.intervals import MONTHS_IN, Interval
-from fanion.insights.entities import MATHS, NAMES_OF_ENTITY
+from fanion.insights.entities import FIRST_MATCHING, MATHS, NAMES_OF_ENTITY
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import OFF, StrictOptions, number, text, whole, word
 from fanion.rest.options import Before
@@ -39,6 +39,7 @@ _ALSO_CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("mean", "average"), "avg"),
     **dict.fromkeys(("unique", "uniq", "unique_users", "unique_persons"), "dau"),
     **dict.fromkeys(("count", "events"), "total"),
+    FIRST_MATCHING: "first_matching_event_for_user",
     **dict.fromkeys(("wau", "weekly"), "weekly_active"),
     **dict.fromkeys(("mau", "monthly"), "monthly_active"),
 }
@@ -78,7 +79,8 @@ def _no_math(fields: Fields, word: str) -> Invalid:
     return no_choice(word, WORDS, fields.place("math"))
 
 
-_MATH: Final = replace(word(WORDS, "math"), read=_word)
+# Steps of a funnel are published as series are.
+_MATH: Final = replace(word((*WORDS, FIRST_MATCHING), "math"), read=_word)
 _OF_PERSON: Final = replace(
     word(
         {"event_properties": False, "person_properties": True, "session_properties": False},

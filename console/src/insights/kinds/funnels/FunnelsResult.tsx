@@ -10,9 +10,11 @@ import { optionsOf } from "./options";
 import { StepsTable } from "./StepsTable";
 import {
   countedIn,
+  droppedName,
   type Funnel,
   numbered,
   partsOf,
+  placeBefore,
   readFunnels,
   shareOf,
   shortened,
@@ -53,10 +55,14 @@ function Steps(props: ResultProps) {
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <FunnelBars
-        caption={captionOfSteps(names, only)}
+        caption={captionOfSteps(names, first, only)}
         data={funnelsTable({ question, answer })}
         fileName="funnel"
-        steps={names.map((name, place) => ({ name, notes: only ? notesOf(only, place) : [] }))}
+        steps={names.map((name, place) => ({
+          name,
+          notes: only ? notesOf(only, place) : [],
+          before: placeBefore(first.steps, place),
+        }))}
         values={values}
         reference={reference}
         isStacked={layout === "horizontal"}
@@ -93,10 +99,11 @@ const numberOf = (funnel: Funnel, { step, isDropped }: FunnelPart): number => {
   return isDropped ? dropped : reached;
 };
 
-function captionOfSteps(names: readonly string[], only: Funnel | null): string {
-  const [first = "", last = ""] = [names[0], names.at(-1)];
+function captionOfSteps(names: readonly string[], shown: Funnel, only: Funnel | null): string {
+  const end = shown.steps.findLastIndex((step) => !step.isOptional);
+  const [first = "", last = ""] = [names[0], names[end]];
   if (only === null) return words.captionOf(first, last);
-  const share = shareOf(only.steps.at(-1)?.count ?? 0, only.steps[0]?.count ?? 0);
+  const share = shareOf(only.steps[end]?.count ?? 0, only.steps[0]?.count ?? 0);
   return words.caption(first, last, formatShare(share ?? 0));
 }
 
@@ -118,7 +125,7 @@ function textOfPart(funnels: readonly Funnel[], part: FunnelPart, counted: strin
   const number = numberOf(funnel, part);
   const { reached, dropped } = partsOf(funnel, part.step);
   const name = numbered(part.step, step.name);
-  const what = part.isDropped ? words.droppedBefore(name) : words.reachedStep(name);
+  const what = part.isDropped ? droppedName(funnel, part.step) : words.reachedStep(name);
   const ofBefore = shareOf(number, reached + dropped);
   const ofAll = shareOf(number, funnel.steps[0]?.count ?? 0);
   const facts = [

@@ -4,7 +4,15 @@ import { words } from "@/words/insightsFunnels";
 import type { Asked, Place } from "../kind";
 import { placeOfStep } from "./behind";
 import { NumberButton } from "./NumberButton";
-import { countedIn, type Funnel, numbered, partsOf, shareOf, shortened } from "./steps";
+import {
+  countedIn,
+  droppedName,
+  type Funnel,
+  numbered,
+  partsOf,
+  shareOf,
+  shortened,
+} from "./steps";
 
 interface Props {
   asked: Asked;
@@ -135,7 +143,7 @@ function StepCells({ funnel, place, onOpen }: StepProps) {
           words.nothing
         ) : (
           <NumberButton
-            label={label(words.droppedBefore(name))}
+            label={label(droppedName(funnel, place))}
             number={dropped}
             onOpen={open(true)}
           />

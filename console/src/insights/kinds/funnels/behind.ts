@@ -9,7 +9,15 @@ import type { Asked, Behind, Place } from "../kind";
 import { type Conversion, numberAt, readConversions } from "./conversions";
 import { correlationBehind, isOfCorrelation } from "./correlation";
 import { optionsOf } from "./options";
-import { type Funnel, numbered, partsOf, readFunnels, shortened, type Value } from "./steps";
+import {
+  droppedName,
+  type Funnel,
+  numbered,
+  partsOf,
+  readFunnels,
+  shortened,
+  type Value,
+} from "./steps";
 
 /** Return the place of the persons who reached a step or dropped out before it. step: zero-based */
 export const placeOfStep = ({ value }: Funnel, step: number, isDropped: boolean): Place =>
@@ -43,8 +51,7 @@ function behindStep(asked: Asked, place: Place): Behind | null {
   const name = funnel?.steps[step]?.name;
   if (funnel === undefined || name === undefined || (number < 0 && step === 0)) return null;
   const { reached, dropped } = partsOf(funnel, step);
-  const said = number < 0 ? words.droppedBefore : words.reachedStep;
-  const what = said(numbered(step, name));
+  const what = number < 0 ? droppedName(funnel, step) : words.reachedStep(numbered(step, name));
   const title = funnel.label === undefined ? what : words.ofValue(what, shortened(funnel.label));
   return behind(asked, place, title, formatNumber(number < 0 ? dropped : reached));
 }

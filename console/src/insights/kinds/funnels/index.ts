@@ -6,7 +6,7 @@ import { behindFunnel } from "./behind";
 import { FunnelsFields } from "./FunnelsFields";
 import { FunnelsResult } from "./FunnelsResult";
 import { FunnelsView } from "./FunnelsView";
-import { optionsOf, readOptions, STEPS_MAX } from "./options";
+import { canSkip, optionsOf, readOptions, STEPS_MAX } from "./options";
 import { funnelsQuery, readFunnelsQuery } from "./query";
 import { funnelsSentence } from "./sentence";
 import { funnelsTable } from "./table";
@@ -30,12 +30,14 @@ export const kind: Kind = {
 };
 
 function usesOf(question: Question): Uses {
-  const { visualization } = optionsOf(question);
+  const options = optionsOf(question);
+  const { visualization } = options;
   return {
     series: {
       least: STEPS_LEAST,
       most: STEPS_MAX,
       hasMath: false,
+      canSkip: (place) => canSkip(options, place),
       title: words.steps,
       one: words.oneStep,
       mark: (place) => String(place + 1),

@@ -61,6 +61,10 @@ export interface FunnelOptions {
   countedBy: string | undefined;
 }
 
+/** Return whether a step, by its zero-based place, may be optional. */
+export const canSkip = ({ order }: FunnelOptions, place: number): boolean =>
+  order === "ordered" && place > 0;
+
 /** The expression whose values are sessions. */
 export const SESSIONS = "properties.$session_id";
 

@@ -1,6 +1,7 @@
 import { isComplete } from "@/filters";
+import { FIRST_TIMES } from "@/insights/question/maths";
 import { QUERY_KINDS, type Question } from "@/insights/question/model";
-import type { Reading } from "@/insights/question/reading";
+import { isObject, type Reading } from "@/insights/question/reading";
 import {
   breakdownParts,
   type Query,
@@ -9,25 +10,52 @@ import {
   scopeParts,
   seriesParts,
 } from "@/insights/question/wire";
-import { present } from "@/lib/searchParams";
+import { type Given, present } from "@/lib/searchParams";
 import { words } from "@/words/insightsFunnels";
-import { type FunnelOptions, optionsOf, readOptions, writeOptions } from "./options";
+import { canSkip, type FunnelOptions, optionsOf, readOptions, writeOptions } from "./options";
 
 const COUNTED = ["total", "dau"];
+/** The API's name for a step of the first event that fulfils the conditions. */
+const FIRST_WITH_CONDITIONS = "first_time_for_user_with_filters";
 
-/** Return the parts of a question that a funnel uses: steps count persons, and values are not
- * binned. */
+/** Return the parts of a question that a funnel uses: steps count persons, or their first times,
+ * and values are not binned. */
 export function usedParts(question: Question): { used: Question; options: FunnelOptions } {
   const options = usedOptions(question);
   const hasValues = options.visualization !== "time_to_convert";
   const used: Question = {
     ...question,
-    series: question.series.map(({ event, action, others, name, filters }) =>
-      present({ event, action, others, name, filters, math: "total" as const }),
+    series: question.series.map(({ event, action, others, name, filters, math, isOptional }, at) =>
+      present({
+        ...{ event, action, others, name, filters },
+        math: FIRST_TIMES.includes(math) ? math : "total",
+        isOptional: canSkip(options, at) ? isOptional : undefined,
+      }),
     ),
     breakdowns: hasValues ? question.breakdowns.map(({ bins: _, ...one }) => one) : [],
   };
   return { used, options };
+}
+
+const stepParts = (question: Question): Given[] =>
+  seriesParts(question).map((part, place) => ({
+    ...part,
+    ...(part.math === "first_matching_event_for_user" && { math: FIRST_WITH_CONDITIONS }),
+    ...(question.series[place]?.isOptional && { optionalInFunnel: true }),
+  }));
+
+/** Return a query whose steps have the names of maths that all kinds share. */
+function withSharedMaths(query: Query): Query {
+  const { series } = query;
+  if (!Array.isArray(series)) return query;
+  return {
+    ...query,
+    series: series.map((one) =>
+      isObject(one) && one.math === FIRST_WITH_CONDITIONS
+        ? { ...one, math: "first_matching_event_for_user" }
+        : one,
+    ),
+  };
 }
 
 /** Return the options of the visualization, dropping steps that the funnel does not have. */
@@ -59,7 +87,7 @@ export function funnelsQuery(question: Question): Query {
   const written = writeOptions(options);
   return {
     kind: QUERY_KINDS.funnels,
-    series: seriesParts(used),
+    series: stepParts(used),
     ...(options.visualization === "trends" && { interval: used.interval }),
     ...scopeParts(used),
     ...breakdownParts(used),
@@ -72,14 +100,18 @@ export function readFunnelsQuery(query: Query, reading: Reading): Question {
   const options = writeOptions(
     readOptions(reading.object("funnelsFilter", query.funnelsFilter), reading),
   );
-  const shared = readShared(reading, query);
+  const shared = readShared(reading, withSharedMaths(query));
   shared.series.forEach(({ math }, place) => {
-    if (!COUNTED.includes(math)) reading.refuse(`series[${place}].math`, math, words.countsPersons);
+    if (!COUNTED.includes(math) && !FIRST_TIMES.includes(math))
+      reading.refuse(`series[${place}].math`, math, words.countsPersons);
   });
   return {
     kind: "funnels",
     ...shared,
-    series: shared.series.map((one) => ({ ...one, math: "total" })),
+    series: shared.series.map((one) => ({
+      ...one,
+      math: FIRST_TIMES.includes(one.math) ? one.math : "total",
+    })),
     options: Object.keys(options).length === 0 ? {} : { funnels: options },
   };
 }

@@ -70,7 +70,10 @@ const joinedSteps = (order: FunnelOptions["order"], steps: readonly Parts[]): Pa
 
 const stepParts = (series: Series, names: Names): Parts => [
   ...eventParts(series),
+  ...(series.math === "first_matching_event_for_user" ? [text(words.firstAsDescribed)] : []),
+  ...(series.math === "first_time_for_user" ? [text(words.firstEver)] : []),
   ...whereParts(series.filters, names),
+  ...(series.isOptional ? [text(words.maybeSkipped)] : []),
 ];
 
 function whoOf(question: Question, names: Names): string {

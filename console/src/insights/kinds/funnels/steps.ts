@@ -2,7 +2,7 @@ import type { Question } from "@/insights/question/model";
 import { nameOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsFunnels";
 import type { Asked } from "../kind";
-import { optionsOf, SESSIONS } from "./options";
+import { canSkip, optionsOf, SESSIONS } from "./options";
 
 /** The breakdown value: a list for properties, an id for a cohort. */
 export type Value = string | number | readonly string[];
@@ -10,7 +10,9 @@ export type Value = string | number | readonly string[];
 export interface FunnelStep {
   name: string;
   count: number;
-  /** Seconds since the previous step; null if nobody reached this one. */
+  /** Whether it may be skipped. */
+  isOptional: boolean;
+  /** Seconds since the required step before; null if nobody reached this one. */
   average: number | null;
   median: number | null;
 }
@@ -43,14 +45,17 @@ export function readFunnels({ question, answer }: Asked): Funnel[] {
         key: JSON.stringify(first.breakdown_value ?? null),
         label: first.breakdown_value === undefined ? undefined : labelOf(first.breakdown),
         value: first.breakdown_value as Value | undefined,
-        steps: steps.map((step, place) => readStep(step, stepName(question, place))),
+        steps: steps.map((step, place) =>
+          readStep(step, stepName(question, place), isOptional(question, place)),
+        ),
       },
     ];
   });
 }
 
-const readStep = (step: Entry, name: string): FunnelStep => ({
+const readStep = (step: Entry, name: string, isOptional: boolean): FunnelStep => ({
   name,
+  isOptional,
   count: Number(step.count),
   average: secondsOf(step.average_conversion_time),
   median: secondsOf(step.median_conversion_time),
@@ -75,8 +80,12 @@ export function stepName(question: Question, place: number): string {
   if (optionsOf(question).order === "unordered") return words.done(place + 1);
   const series = question.series[place];
   if (series === undefined) return words.step(place + 1);
-  return nameOfSeries(series);
+  const name = nameOfSeries(series);
+  return isOptional(question, place) ? words.optionalStep(name) : name;
 }
+
+const isOptional = (question: Question, place: number): boolean =>
+  question.series[place]?.isOptional === true && canSkip(optionsOf(question), place);
 
 /** What is counted, as a column heading. */
 export function countedIn(question: Question): string {
@@ -92,9 +101,22 @@ export const numbered = (place: number, name: string): string => `${place + 1}. 
 export const shareOf = (count: number, all: number): number | null =>
   all === 0 ? null : Math.round((count / all) * 10_000) / 100;
 
-/** Return how many reached a step and how many dropped out before it. */
+/** Return the place of the required step before a step; itself for the first. */
+export function placeBefore(steps: readonly Pick<FunnelStep, "isOptional">[], place: number) {
+  const required = steps.slice(0, place).findLastIndex((step) => !step.isOptional);
+  return Math.max(required, 0);
+}
+
+/** Return how many reached a step, and how many dropped out before it or skipped it. */
 export function partsOf({ steps }: Funnel, place: number): { reached: number; dropped: number } {
   const reached = steps[place]?.count ?? 0;
-  const before = steps[place - 1]?.count ?? reached;
+  const before = place === 0 ? reached : (steps[placeBefore(steps, place)]?.count ?? reached);
   return { reached, dropped: before - reached };
 }
+
+/** "Dropped out before 2. paid", or "Skipped 2. paid" */
+export const droppedName = ({ steps }: Funnel, place: number): string => {
+  const step = steps[place];
+  const name = numbered(place, step?.name ?? "");
+  return step?.isOptional ? words.skipped(name) : words.droppedBefore(name);
+};
