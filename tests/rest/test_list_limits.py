@@ -56,6 +56,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "insights": insight_id,
         "alerts": await made("/alerts/", name="a", **alert),
         "annotations": await made("/annotations/", content="a"),
+        "segments": await made("/segments/", name="a", properties=[{"key": "a", "value": "b"}]),
         "dashboards": await made("/dashboards/", name="a"),
         "experiments": experiment_id,
         "webhooks": await made("/webhooks/", url="https://example.com/"),

@@ -216,5 +216,6 @@ _OF_PROJECT = (
     "%22paid%22%2C%22order%22%3A1%7D%5D&date_from=2024-01-28&date_to=2024-02-05&funnel_step=2",
     "/persons/?limit=100",
     "/property_definitions/?limit=100",
+    "/segments/",
     "/webhooks/",
 )

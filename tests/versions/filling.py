@@ -145,6 +145,8 @@ class Filling:
         self.post("/alerts/", **alert)
         note: Json = {"content": "Released", "date_marker": "2024-02-01T09:00:00Z"}
         self.post("/annotations/", **note, scope="dashboard_item", dashboard_item=seen)
+        is_paying = [{"type": "person", "key": "plan", "value": "pro", "operator": "exact"}]
+        self.post("/segments/", name="Paying", properties=is_paying)
         return board
 
     def _make_flags(self, cohorts: dict[str, int], board: int) -> None:

@@ -63,6 +63,7 @@ OBJECTS = {
     "old_events": "project",
     "reset_token": "project",
     "secret_key": "project",
+    "segments": "insight",
     "webhooks": "webhook",
 }
 # Endpoints that read by POST, because their parameters are long.

@@ -19,6 +19,7 @@ const scopes = {
   OrganizationInvite: "invite",
   AlertConfiguration: "alert",
   Annotation: "annotation",
+  Segment: "segment",
   Experiment: "experiment",
   ExperimentHoldout: "holdout",
   ExperimentSavedMetric: "saved metric",

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import asdict
 from sqlalchemy import Connection
@@ -12,10 +12,9 @@ from fanion.actions.conditions import check_steps
 from fanion.actions.model import ActionRecord, ActionStep
 from fanion.actions.store import ActionStore, create_action, get_action, write_action
 from fanion.activity.model import Author
-from fanion.errors import AppError, Invalid, NotFound
+from fanion.errors import AppError, NotFound
+from fanion.rest.uses import in_use
 from fanion.rest.validation import normal_tags
-
-USES_NAMED_MAX: Final = 20  # in the error that refuses a deletion
 
 # Returns the names of what uses an action of a project, such as `insight "Sign-ups"`.
 UsesOf = Callable[[Connection, int, int], Sequence[str]]
@@ -89,13 +88,7 @@ class ActionService:
         """Raise Invalid if something uses the action."""
         uses = [use for find in self.uses_of for use in find(connection, project_id, action_id)]
         if uses:
-            more = len(uses) - USES_NAMED_MAX
-            named = ", ".join(uses[:USES_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
-            raise Invalid(
-                f"This action is used by {named}. Remove it from there before you delete it.",
-                code="in_use",
-                attr="deleted",
-            )
+            raise in_use("action", uses)
 
 
 def _normalised(sent: Mapping[str, Any]) -> dict[str, Any]:

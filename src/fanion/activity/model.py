@@ -35,6 +35,7 @@ Scope = Literal[
     "OrganizationInvite",
     "AlertConfiguration",
     "Annotation",
+    "Segment",
     "Experiment",
     "ExperimentHoldout",
     "ExperimentSavedMetric",

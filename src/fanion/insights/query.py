@@ -119,7 +119,7 @@ def with_scope(query: _Query, scope: Scope) -> _Query:
 
 def cohorts_named(query: InsightQuery) -> Collection[int]:
     """Return the ids of the cohorts in conditions and in the breakdown, each once."""
-    named = (leaf.cohort_id for leaf in _conditions(query) if isinstance(leaf, InCohort))
+    named = (leaf.cohort_id for leaf in conditions_of(query) if isinstance(leaf, InCohort))
     shown = query.breakdowns.cohorts if query.breakdowns else ()
     return list(dict.fromkeys([*named, *shown]))
 
@@ -128,7 +128,7 @@ def sql_named(query: InsightQuery) -> Sequence[SqlText]:
     """Return the expressions in SQL of conditions, of the breakdown and of series, each once."""
     found = [
         SqlText("condition", leaf.key, leaf.place)
-        for leaf in _conditions(query)
+        for leaf in conditions_of(query)
         if isinstance(leaf, SqlCondition)
     ]
     parts = query.breakdowns.parts if query.breakdowns else ()
@@ -138,7 +138,7 @@ def sql_named(query: InsightQuery) -> Sequence[SqlText]:
     return list(dict.fromkeys(found))
 
 
-def _conditions(query: InsightQuery) -> Iterator[Node]:
+def conditions_of(query: InsightQuery) -> Iterator[Node]:
     """Yield each condition of the question, those of its events included."""
     nodes = [query.scope.properties]
     for entity in query.entities:

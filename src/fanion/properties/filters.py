@@ -32,6 +32,10 @@ METADATA: Final = "event_metadata"
 ELEMENT: Final = "element"
 # The type of a condition in SQL; only queries about events have it.
 SQL: Final = "hogql"
+# The type of a condition that stands for the conditions of a segment; only queries about events
+# have it.
+SEGMENT: Final = "segment"
+SEGMENT_OPERATORS: Final = ("in", "not_in")
 COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 
 
@@ -63,6 +67,22 @@ class SqlCondition(Property):
     """
 
     type: str = SQL
+    place: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCondition(Property):
+    """A condition on an event that stands for the conditions of a segment.
+
+    It is replaced by them before anything compares it: its value is the id of the segment.
+
+    Attributes:
+        place: The place of the id in the request.
+    """
+
+    key: str = "id"
+    operator: str = "in"
+    type: str = SEGMENT
     place: str = field(default="", compare=False)
 
 
@@ -103,22 +123,30 @@ class Behavioral:
 
 @dataclass(frozen=True, slots=True)
 class ConditionGroup:
-    """The AND or OR of its children; an empty group of either type matches no person."""
+    """The AND or OR of its children; an empty group of either type matches no person.
+
+    Attributes:
+        negation: Inverts the result; only queries about events, which name segments, have it.
+    """
 
     type: Literal["AND", "OR"]
     children: "tuple[Node, ...]"
+    negation: bool = False
 
 
 Leaf = Property | InCohort | FlagIs | Behavioral
 Node = ConditionGroup | Leaf
 
 
-def parse_tree(raw: object, *, of_events: bool = False, with_sql: bool = False) -> ConditionGroup:
+def parse_tree(
+    raw: object, *, of_events: bool = False, with_sql: bool = False, with_segments: bool = False
+) -> ConditionGroup:
     """Parse a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
     Args:
         of_events: Also allow conditions on the session of an event, and on clicked elements.
         with_sql: Also allow conditions in SQL.
+        with_segments: Also allow segments.
 
     Raises:
         ValueError: Names the part that cannot be read.
@@ -131,6 +159,7 @@ def parse_tree(raw: object, *, of_events: bool = False, with_sql: bool = False) 
         raise ValueError("a filter tree must be an object or a list")
     types = PROPERTY_TYPES | {SESSION, ELEMENT} if of_events else PROPERTY_TYPES
     types = types | {SQL} if with_sql else types
+    types = types | {SEGMENT} if with_segments else types
     return _group(raw, 0, types) if raw else ConditionGroup("OR", ())
 
 
@@ -169,7 +198,7 @@ def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
         raise ValueError(f"a property cannot have the type {kind!r}")
     if kind in COHORT_TYPES:
         outside = raw.get("operator") == "not_in"
-        return InCohort(_cohort_id(raw.get("value")), negation is not outside)
+        return InCohort(_id(raw.get("value"), "cohort"), negation is not outside)
     if kind == "flag":
         return FlagIs(_flag_name(raw.get("key")), raw.get("value"), _operator(raw), negation)
     if kind == "behavioral":
@@ -180,6 +209,8 @@ def parse_leaf(raw: object, types: Collection[str] = PROPERTY_TYPES) -> Leaf:
         return _sql_condition(raw, negation)
     if kind == ELEMENT:
         return _element_condition(_property(raw, kind, negation))
+    if kind == SEGMENT:
+        return _segment_condition(raw, negation)
     return _property(raw, kind, negation)
 
 
@@ -244,6 +275,16 @@ def _element_condition(sent: Property) -> Property:
     return Property(CHAIN, pattern, operator, negation=sent.negation)
 
 
+def _segment_condition(raw: Mapping[str, Any], negation: bool) -> SegmentCondition:
+    operator = raw.get("operator") or "in"
+    if operator not in SEGMENT_OPERATORS:
+        raise ValueError("a condition of type segment must have the operator in or not_in")
+    if raw.get("key") not in (None, "id"):
+        raise ValueError("a condition of type segment must have the key id")
+    segment_id = _id(raw.get("value"), "segment")
+    return SegmentCondition(value=segment_id, negation=negation is not (operator == "not_in"))
+
+
 def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:
     key = raw.get("key")
     if not isinstance(key, str):
@@ -266,14 +307,14 @@ def _operator(raw: Mapping[str, Any]) -> str:
     return operator
 
 
-def _cohort_id(value: object) -> int:
+def _id(value: object, kind: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"a cohort id must be a number, not {value!r}")
+        raise ValueError(f"a {kind} id must be a number, not {value!r}")
     try:
         number = int(value)
     except ValueError:
-        raise ValueError(f"a cohort id must be a number, not {value!r}") from None
-    # A number that no store can hold as an id names no cohort, and 0 does not either.
+        raise ValueError(f"a {kind} id must be a number, not {value!r}") from None
+    # A number that no store can hold as an id names no cohort or segment, and 0 does not either.
     return number if 0 < number <= ID_MAX else 0
 
 

@@ -251,5 +251,6 @@ ACTIVITY_SCOPES = frozenset(
         *("EndpointVersion", "WebAnalyticsFilterPreset", "CustomerProfileConfig", "Log"),
         *("ErrorTrackingIssue", "DashboardTemplate", "DataWarehouseSavedQuery", "ProductTour"),
         *("EventSchema", "SchemaPropertyGroup", "Task", "TaskRun", "SharingConfiguration"),
+        "Segment",
     }
 )

@@ -1,8 +1,8 @@
 """One project as one JSON document: what `fanion export` writes and `fanion import` reads.
 
 Objects are identified by key or name, never by ids of an installation. Filters contain
-`{"cohort": key}`, `{"flag": key}`, `{"action": name}` and `{"group_type": name}` instead of
-ids. The document is described in docs/transfer.md.
+`{"cohort": key}`, `{"flag": key}`, `{"action": name}`, `{"segment": name}` and
+`{"group_type": name}` instead of ids. The document is described in docs/transfer.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,6 +24,8 @@ from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, Plain
 from fanion.insights.annotations.model import CONTENT_CHARS_MAX, CreationType, Scope
 from fanion.insights.dashboards.model import TEXT_CHARS_MAX, PlainDashboard
 from fanion.insights.saved.model import EVERYONE_EDITS, PlainInsight
+from fanion.insights.segments.model import DESCRIPTION_CHARS_MAX as SEGMENT_DESCRIPTION_CHARS_MAX
+from fanion.insights.segments.model import PlainSegment
 from fanion.projects.organizations.model import AccessLevel
 from fanion.projects.roles.model import PlainRole
 from fanion.rest.body_reader import is_deep
@@ -35,7 +37,7 @@ ACCOUNT_FILTERS = "test_account_filters"
 _LEFT_OUT = frozenset(
     {
         *("alerts", "experiment_holdouts", "experiment_saved_metrics", "experiments"),
-        *("actions", "annotations", ACCOUNT_FILTERS),
+        *("actions", "annotations", "segments", ACCOUNT_FILTERS),
     }
 )
 # Enough for three million distinct ids of cohort members. Decoding takes up to eight times as much
@@ -118,6 +120,13 @@ class ActionEntry(PlainAction, frozen=True, kw_only=True, forbid_unknown_fields=
 
     name: Name
     description: Annotated[str, Meta(max_length=ACTION_DESCRIPTION_CHARS_MAX)] = ""
+
+
+class SegmentEntry(PlainSegment, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A segment, which insights and dashboards refer to by its name."""
+
+    name: Name
+    description: Annotated[str, Meta(max_length=SEGMENT_DESCRIPTION_CHARS_MAX)] = ""
 
 
 class InsightEntry(PlainInsight, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -286,6 +295,7 @@ class Document(Struct, frozen=True, kw_only=True):
     property_definitions: list[PropertyDefinitionEntry] = []
     actions: list[ActionEntry] = []
     cohorts: list[CohortEntry] = []
+    segments: list[SegmentEntry] = []
     insights: list[InsightEntry] = []
     dashboards: list[DashboardEntry] = []
     alerts: list[AlertEntry] = []
@@ -306,6 +316,7 @@ SECTIONS: Mapping[str, tuple[type[Struct], str, str]] = {
     "property_definitions": (PropertyDefinitionEntry, "property definition", "name"),
     "actions": (ActionEntry, "action", "name"),
     "cohorts": (CohortEntry, "cohort", "key"),
+    "segments": (SegmentEntry, "segment", "name"),
     "insights": (InsightEntry, "insight", "short_id"),
     "dashboards": (DashboardEntry, "dashboard", "key"),
     "alerts": (AlertEntry, "alert", "key"),

@@ -25,6 +25,7 @@ from fanion.db.schema.insights import (
     dashboard_tiles,
     dashboards,
     insights,
+    segments,
 )
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import (
@@ -40,6 +41,7 @@ from fanion.experiments.model import Phase, PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
+from fanion.insights.segments.store import all_segments
 from fanion.projects.model import Project
 from fanion.projects.organizations.model import AccessLevel
 from fanion.rest.validation import shared_fields
@@ -60,6 +62,7 @@ from fanion.transfer.snapshot import (
     SnapshotHoldout,
     SnapshotInsight,
     SnapshotSavedMetric,
+    SnapshotSegment,
     SnapshotTile,
     Stored,
     document_of,
@@ -134,6 +137,7 @@ def read_project(
         cohorts=counted(_cohorts(connection, project_id)),
         members=_members(connection, project_id, progress) if with_members else {},
         actions=counted(_actions(connection, project_id)),
+        segments=counted(_segments(connection, project_id)),
         insights=counted(_insights(connection, project_id)),
         dashboards=counted(_dashboards(connection, project_id)),
         tiles=counted(_tiles(connection, project_id)),
@@ -156,6 +160,7 @@ def _row_count(connection: Connection, project: Project) -> int:
         _property.project_id == project.id,
         _cohort.project_id == project.id,
         (actions.c.project_id == project.id) & actions.c.deleted.is_(False),
+        (segments.c.project_id == project.id) & segments.c.deleted.is_(False),
         _insight.project_id == project.id,
         (_dashboard.project_id == project.id) & _dashboard.deleted.is_(False),
         (_tile.project_id == project.id) & _tile.deleted.is_(False),
@@ -176,6 +181,13 @@ def _actions(connection: Connection, project_id: int) -> list[SnapshotAction]:
     return [
         SnapshotAction(**shared_fields(action, SnapshotAction))
         for action in all_actions(connection, project_id)
+    ]
+
+
+def _segments(connection: Connection, project_id: int) -> list[SnapshotSegment]:
+    return [
+        SnapshotSegment(**shared_fields(segment, SnapshotSegment))
+        for segment in all_segments(connection, project_id)
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fanion.actions.references import action_places
 from fanion.flags.engine.definition import parse_rules
-from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.filters import COHORT_TYPES, SEGMENT
 from fanion.transfer.document import CohortEntry, FlagEntry
 
 GROUP_TYPE_FIELDS = (
@@ -32,7 +32,7 @@ class Names:
         flags: Keys by id in decimal and by key, since a condition may contain either.
         named: Ids of the cohorts that were referred to so far.
         missing: Generated keys of cohorts that were referred to and are not in `cohorts`.
-        actions: Without deleted ones.
+        actions: Without deleted ones, like the segments.
     """
 
     cohorts: Mapping[int, str] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class Names:
     named: set[int] = field(default_factory=set)
     missing: dict[int, str] = field(default_factory=dict)
     actions: Mapping[int, str] = field(default_factory=dict)
+    segments: Mapping[int, str] = field(default_factory=dict)
 
     def named_part(self, part: dict[str, Any]) -> dict[str, Any]:
         kind = part.get("type")
@@ -50,6 +51,10 @@ class Names:
                 part["value"] = {"cohort": self._cohort(cohort_id)}
         elif kind == "flag" and isinstance(part.get("key"), int | str):
             part["key"] = {"flag": self.flags.get(str(part["key"]))}
+        elif kind == SEGMENT:
+            segment_id = _number(part.get("value"))
+            if segment_id is not None:
+                part["value"] = {"segment": self.segments.get(segment_id)}
         for name in GROUP_TYPE_FIELDS:
             group_type = self.group_types.get(_number(part.get(name), -1))
             if group_type is not None:
@@ -91,6 +96,7 @@ class Ids:
     flags: Mapping[str, str] = field(default_factory=dict)
     group_types: Mapping[str, int] = field(default_factory=dict)
     actions: Mapping[str, int] = field(default_factory=dict)
+    segments: Mapping[str, int] = field(default_factory=dict)
 
     def numbered_part(self, part: dict[str, Any]) -> dict[str, Any]:
         """Replace the names in an object of a condition by ids.
@@ -108,6 +114,8 @@ class Ids:
                 part["value"] = _found(part["value"], "cohort", self.cohorts)
         elif kind == "flag" and "key" in part:
             part["key"] = self._flag(part["key"])
+        elif kind == SEGMENT and "value" in part:
+            part["value"] = self._segment(part["value"])
         for name in GROUP_TYPE_FIELDS:
             if name in part:
                 part[name] = _found(part[name], "group_type", self.group_types)
@@ -125,6 +133,12 @@ class Ids:
         if _number(named) is not None:
             raise ValueError(f'action {named} must be given by name, as {{"action": "…"}}')
         return 0 if named == {"action": None} else _found(named, "action", self.actions)
+
+    def _segment(self, named: Any) -> Any:
+        """Return the id of a segment; 0, which no segment has, for one that does not exist."""
+        if _number(named) is not None:
+            raise ValueError(f'segment {named} must be given by name, as {{"segment": "…"}}')
+        return 0 if named == {"segment": None} else _found(named, "segment", self.segments)
 
     def _flag(self, key: Any) -> Any:
         """Return the id of a flag that a condition names.

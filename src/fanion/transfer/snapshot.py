@@ -16,6 +16,7 @@ from fanion.insights.alerts.model import PlainAlert
 from fanion.insights.annotations.model import CreationType, Scope
 from fanion.insights.dashboards.model import PlainDashboard
 from fanion.insights.saved.model import PlainInsight
+from fanion.insights.segments.model import PlainSegment
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     ActionEntry,
@@ -34,6 +35,7 @@ from fanion.transfer.document import (
     PropertyDefinitionEntry,
     RoleEntry,
     SavedMetricEntry,
+    SegmentEntry,
     TileEntry,
 )
 from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
@@ -63,6 +65,10 @@ class SnapshotCohort(PlainCohort, frozen=True, kw_only=True):
 
 
 class SnapshotAction(PlainAction, frozen=True, kw_only=True):
+    id: int
+
+
+class SnapshotSegment(PlainSegment, frozen=True, kw_only=True):
     id: int
 
 
@@ -133,7 +139,7 @@ class Stored:
 
     Attributes:
         group_types: Indexes by name.
-        cohorts: Including deleted ones, unlike flags, dashboards and actions.
+        cohorts: Including deleted ones, unlike flags, dashboards, actions and segments.
         members: The members of static cohorts, by cohort: the distinct ids of each member.
         insights: Including deleted ones.
         usage_dashboards: Ids of dashboards that flags have created, including deleted flags.
@@ -145,6 +151,7 @@ class Stored:
     cohorts: Sequence[SnapshotCohort] = ()
     members: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
     actions: Sequence[SnapshotAction] = ()
+    segments: Sequence[SnapshotSegment] = ()
     insights: Sequence[SnapshotInsight] = ()
     dashboards: Sequence[SnapshotDashboard] = ()
     tiles: Sequence[SnapshotTile] = ()
@@ -205,6 +212,7 @@ def names_of(stored: Stored, keys: Keys) -> Names:
         flags={flag.key: flag.key for flag in stored.flags} | by_id,
         group_types={index: name for name, index in stored.group_types.items()},
         actions={action.id: action.name for action in stored.actions},
+        segments={segment.id: segment.name for segment in stored.segments},
     )
 
 
@@ -234,6 +242,10 @@ def document_of(stored: Stored) -> Document:
             for action in sorted(stored.actions, key=lambda action: action.name)
         ],
         cohorts=_cohorts(stored, names),
+        segments=[
+            segment_entry(segment, names)
+            for segment in sorted(stored.segments, key=lambda segment: segment.name)
+        ],
         insights=sorted(insights.values(), key=lambda insight: insight.short_id),
         dashboards=[
             dashboard_entry(dashboard, tiles_of(stored, dashboard.id, insight_ids), keys, names)
@@ -256,6 +268,8 @@ def unknown_cohorts(stored: Stored) -> set[int]:
     for flag in stored.flags:
         replace_ids_in_flag(flag.filters, names)
         replace_ids(flag.rollback_conditions, names)
+    for segment in stored.segments:
+        replace_ids(segment.properties, names)
     for insight in stored.insights:
         replace_ids(insight.filters, names)
         replace_ids(insight.query, names)
@@ -291,6 +305,11 @@ def cohort_entry(
         members=sorted(sorted(ids) for ids in members),
         **(shared_fields(cohort, PlainCohort) | trees),
     )
+
+
+def segment_entry(segment: SnapshotSegment, names: Names) -> SegmentEntry:
+    properties = replace_ids(segment.properties, names)
+    return SegmentEntry(**(shared_fields(segment, PlainSegment) | {"properties": properties}))
 
 
 def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:

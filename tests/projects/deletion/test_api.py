@@ -111,6 +111,8 @@ async def fill(tenant: Tenant) -> None:
         threshold=1,
     )
     await posted(tenant, "/annotations/", content="Released")
+    is_pro = [{"key": "plan", "value": "pro"}]
+    await posted(tenant, "/segments/", name="Pro", properties=is_pro)
     share = {"rollout_percentage": 10}
     await posted(tenant, "/actions/", name="Paid", steps=[{"event": "paid"}])
     holdout = await posted(tenant, "/experiment_holdouts/", name="Some", filters=[share])

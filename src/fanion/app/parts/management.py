@@ -85,10 +85,14 @@ from fanion.insights.dashboards.api import DashboardsApi
 from fanion.insights.dashboards.shared_service import COUNTED_MAX, SharedDashboards
 from fanion.insights.dashboards.shares_api import DashboardSharesApi, SharedDashboardsApi
 from fanion.insights.dashboards.shares_store import ShareStore
+from fanion.insights.dashboards.store import dashboards_with_segment
 from fanion.insights.questions.api import QuestionsApi
 from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.saved.api import InsightsApi
-from fanion.insights.saved.uses_store import insights_using
+from fanion.insights.saved.uses_store import insights_using, insights_with_segment
+from fanion.insights.segments.api import SegmentsApi
+from fanion.insights.segments.service import SegmentService
+from fanion.insights.segments.store import SegmentStore
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.data_export.api import PersonExportApi
@@ -204,6 +208,7 @@ CONTROLLERS = (
     SharedDashboardsApi,
     AlertsApi,
     AnnotationsApi,
+    SegmentsApi,
     WebhooksApi,
 )
 
@@ -411,4 +416,9 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         ),
         "alerts": server.questions.alerts,
         "annotations": AnnotationService(AnnotationStore(records)),
+        "segments": SegmentService(
+            SegmentStore(records),
+            server.questions.questions.check_filters,
+            (insights_with_segment, dashboards_with_segment),
+        ),
     }

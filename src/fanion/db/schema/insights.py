@@ -222,6 +222,24 @@ annotations = Table(
     sqlite_autoincrement=True,
 )
 
+# Named sets of conditions, which questions use by their ids.
+segments = Table(
+    "segments",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("description", Text, nullable=False),
+    # A group of conditions, in the words of the API.
+    Column("properties", Json, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
 # Results by query. The oldest are deleted to make room.
 insight_results = Table(
     "insight_results",

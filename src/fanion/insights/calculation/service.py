@@ -29,6 +29,7 @@ from fanion.insights.query import (
     with_actions,
     with_scope,
 )
+from fanion.insights.segments.store import resolve_segments
 from fanion.insights.sql.compiler import SqlContext, Statement, names_of
 from fanion.projects.model import Project
 from fanion.properties.bindings import NO_COLUMNS, is_nested_code
@@ -167,12 +168,13 @@ async def _first_event(
 
 
 async def resolve_query(records: Records, project_id: int, query: _Query) -> _Query:
-    """Return the question with the conditions of the actions that it names, as they are now.
+    """Return the question with the conditions of its segments and actions, as they are now.
 
     Raises:
-        Invalid: There is no such action.
+        Invalid: There is no such segment or action, or there are too many conditions.
         RecordsUnavailable: The records store does not answer.
     """
+    query = await resolve_segments(records, project_id, query)
     named = actions_named(query)
     if not named:
         return query

@@ -31,6 +31,7 @@ from fanion.insights.questions.names_store import missing_cohorts
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.service import read_stored_question
 from fanion.insights.saved.model import EVERYONE_EDITS, RESTRICTION_LEVELS, DashboardAccess
+from fanion.insights.segments.store import require_segments
 from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
 from fanion.rest.unknown_fields import no_choice
@@ -155,7 +156,8 @@ class DashboardService:
             allowed = [str(allowed) for allowed in RESTRICTION_LEVELS]
             raise no_choice(level, allowed, "restriction_level")
         filters = values.get("filters") or {}
-        check_dashboard_filters(filters)
+        conditions = check_dashboard_filters(filters)
+        await require_segments(self.store.records, project_id, conditions)
         named = cohort_places(Fields(filters, at="filters"))
         for cohort_id in await missing_cohorts(self.store.records, project_id, named):
             raise no_such_cohort(cohort_id, named[cohort_id])

@@ -28,6 +28,7 @@ from fanion.insights.saved.store import (
     record_new_insight,
 )
 from fanion.insights.saved.tiles_store import add_tile
+from fanion.insights.segments.conditions import named_segments
 from fanion.projects.model import UserSummary
 
 # Fields whose changes are recorded in the activity log.
@@ -39,6 +40,22 @@ _COLUMNS = tuple(
 )
 
 _dashboard = dashboards.c
+
+
+def dashboards_with_segment(
+    connection: Connection, project_id: int, segment_id: int
+) -> Sequence[str]:
+    """Return the dashboards of a project whose filters name a segment, as `dashboard "Sales"`."""
+    rows = connection.execute(
+        select(_dashboard.id, _dashboard.name, _dashboard.filters)
+        .where(_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
+        .order_by(_dashboard.id)
+    )
+    return [
+        f'dashboard "{row.name or row.id}"'
+        for row in rows
+        if segment_id in named_segments(row.filters)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

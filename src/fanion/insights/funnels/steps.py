@@ -155,8 +155,12 @@ def can_share(one: Entity, other: Entity) -> bool:
 
 def _all_of(node: Node | None) -> Iterator[Node]:
     """Yield the conditions that must all hold."""
-    if isinstance(node, ConditionGroup) and (node.type == "AND" or len(node.children) == 1):
+    if isinstance(node, ConditionGroup) and _is_all_of(node):
         for child in node.children:
             yield from _all_of(child)
     elif node is not None:
         yield node
+
+
+def _is_all_of(group: ConditionGroup) -> bool:
+    return not group.negation and (group.type == "AND" or len(group.children) == 1)

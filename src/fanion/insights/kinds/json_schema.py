@@ -13,10 +13,24 @@ from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.query import Scope
 from fanion.insights.trends.query import TRENDS_FILTERS, Series, TrendsQuery
 from fanion.properties.elements.comparisons import OPERATORS_OF_ELEMENTS, is_of_whole_elements
-from fanion.properties.filters import COHORT_TYPES, ELEMENT, SQL
-from fanion.properties.json_schema import condition_forms, values_of
+from fanion.properties.filters import (
+    COHORT_TYPES,
+    ELEMENT,
+    ID_MAX,
+    SEGMENT,
+    SEGMENT_OPERATORS,
+    SQL,
+)
+from fanion.properties.json_schema import POSITIVE, condition_forms, values_of
 from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS, ValueKind
-from fanion.rest.json_schema import JsonSchema, object_of, one_of, or_null, reference
+from fanion.rest.json_schema import (
+    JsonSchema,
+    number_or_text,
+    object_of,
+    one_of,
+    or_null,
+    reference,
+)
 from fanion.rest.options import object_schema, schemas_of
 from fanion.rest.posthog_insight_fields import OF_FILTERS, WORDS
 
@@ -96,6 +110,26 @@ _SQL_CONDITION: Final = object_of(
 )
 
 
+_SEGMENT_CONDITION: Final = object_of(
+    {
+        "type": one_of([SEGMENT]),
+        "key": or_null(one_of(["id"])),
+        "operator": {**or_null(one_of(SEGMENT_OPERATORS)), "default": "in"},
+        "value": {
+            "description": "The id of a segment of the project.",
+            **number_or_text(POSITIVE, "integer", minimum=1, maximum=ID_MAX),
+        },
+        "negation": _NEGATION,
+    },
+    CONDITION_FIELDS,
+    required=["type", "value"],
+)
+# A group of conditions, or a list of those that must all hold.
+CONDITIONS: Final[JsonSchema] = {
+    "anyOf": [reference(GROUP), {"type": "array", "items": reference(CONDITION)}]
+}
+
+
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
     kinds, trends = _kinds_of_filters(), dict(schemas_of(TrendsQuery))
@@ -121,7 +155,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
         ACTION_SERIES: _action_series(),
         CONDITION: {
             "description": "A condition on a property of the event or its person, on an element "
-            "that was clicked, or on a cohort.",
+            "that was clicked, on a cohort, or on a segment.",
             "anyOf": [
                 *_condition_forms(
                     QUERY_COMPARISONS,
@@ -137,6 +171,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
                 *_condition_forms(MEMBERSHIP, {"type": one_of(sorted(COHORT_TYPES))}, "type"),
                 *_element_forms(),
                 _SQL_CONDITION,
+                _SEGMENT_CONDITION,
             ],
         },
         GROUP: {

@@ -27,8 +27,11 @@ from fanion.properties.filters import (
     COHORT_TYPES,
     ELEMENT,
     PROPERTY_TYPES,
+    SEGMENT,
+    SEGMENT_OPERATORS,
     SESSION,
     InCohort,
+    Node,
     parse_leaf,
 )
 from fanion.properties.operators import VALUES_MAX
@@ -128,8 +131,12 @@ def _cohorts_shown(fields: Fields) -> Iterator[int]:
             yield int(text)
 
 
-def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
-    """Check a dashboard's filters, of which only the date range and the conditions are applied."""
+def check_dashboard_filters(filters: Mapping[str, Any]) -> Node | None:
+    """Check a dashboard's filters, of which only the date range and the conditions are applied.
+
+    Returns:
+        The conditions, whose segments and cohorts may not exist.
+    """
     unsupported = names.UNSUPPORTED_OF_DASHBOARD_FILTERS
     known = names.OF_DASHBOARD_FILTERS.union(unsupported)
     require_known(filters, known, "filters")
@@ -139,7 +146,7 @@ def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
     fields = Fields(filters, at="filters")
     for condition, place in _conditions(fields):
         _check_condition(condition, place)
-    parse_filter(filters.get("properties"), "filters__properties")
+    return parse_filter(filters.get("properties"), "filters__properties", with_segments=True)
 
 
 def _check_kind(kind: object, at: str) -> None:
@@ -216,6 +223,8 @@ def _check_condition(raw: Mapping[str, Any], at: str) -> None:
     kind = raw.get("type") or "event"
     if isinstance(kind, str) and kind in _COMPARED:
         check_comparison(raw, at)
+    if kind == SEGMENT and raw.get("operator") not in (None, *SEGMENT_OPERATORS):
+        raise no_choice(raw.get("operator"), SEGMENT_OPERATORS, f"{at}__operator")
     value = raw.get("value")
     if isinstance(value, list) and len(value) > VALUES_MAX:
         detail = f"A condition cannot have more than {VALUES_MAX} values."

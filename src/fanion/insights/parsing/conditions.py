@@ -18,6 +18,7 @@ from fanion.properties.filters import (
     FlagIs,
     Node,
     Property,
+    SegmentCondition,
     SqlCondition,
     leaves,
     parse_tree,
@@ -31,12 +32,15 @@ LEAVES_MAX = 200
 _COHORT_OPERATORS = ("exact", "in", "not_in")
 
 
-def parse_filter(raw: object, attr: str, *, with_sql: bool = False) -> Node | None:
+def parse_filter(
+    raw: object, attr: str, *, with_sql: bool = False, with_segments: bool = False
+) -> Node | None:
     """Parse a tree or a list of conditions; return None without any.
 
     Args:
         attr: Their place in the request.
         with_sql: Whether they may be in SQL. Its text is not parsed here.
+        with_segments: Whether they may name segments. Whether these exist is not checked here.
 
     Raises:
         Invalid: A condition cannot be read, or there are more than LEAVES_MAX.
@@ -44,7 +48,7 @@ def parse_filter(raw: object, attr: str, *, with_sql: bool = False) -> Node | No
     if not raw:
         return None
     try:
-        tree = parse_tree(raw, of_events=True, with_sql=with_sql)
+        tree = parse_tree(raw, of_events=True, with_sql=with_sql, with_segments=with_segments)
     except ValueError as error:
         raise Invalid(f"The filters cannot be read: {error}.", attr=attr) from None
     for number, leaf in enumerate(leaves(tree)):
@@ -65,7 +69,7 @@ def _check_leaf(leaf: Node, attr: str) -> None:
     if isinstance(leaf, Behavioral | FlagIs):
         detail = "Filters can only be on events, persons, groups, sessions and cohorts."
         raise Invalid(detail, attr=attr)
-    if isinstance(leaf, Property):
+    if isinstance(leaf, Property) and not isinstance(leaf, SegmentCondition):
         _check_operator(leaf.operator, OPERATORS, attr)
         _check_group(leaf, attr)
         if leaf.type == SESSION:
@@ -111,6 +115,8 @@ def _with_places(node: Node, places: Iterator[str]) -> Node:
     if isinstance(node, ConditionGroup):
         return replace(node, children=tuple(_with_places(one, places) for one in node.children))
     place = next(places)
+    if isinstance(node, SegmentCondition):
+        return replace(node, place=f"{place}__value")
     return replace(node, place=f"{place}__key") if isinstance(node, SqlCondition) else node
 
 
@@ -119,4 +125,4 @@ def _without_empty(node: Node) -> Node | None:
     if not isinstance(node, ConditionGroup):
         return node
     children = tuple(kept for child in node.children if (kept := _without_empty(child)) is not None)
-    return ConditionGroup(node.type, children) if children else None
+    return replace(node, children=children) if children else None

@@ -173,7 +173,9 @@ def _distance(fields: Fields, name: str, _: Before) -> Bound | None:
 DISTANCE: Final = Option(_distance, {"type": ["string", "null"]})
 # A list or a tree of conditions.
 CONDITIONS: Final = Option(
-    lambda fields, name, _: parse_filter(fields.raw(name), fields.place(name), with_sql=True),
+    lambda fields, name, _: parse_filter(
+        fields.raw(name), fields.place(name), with_sql=True, with_segments=True
+    ),
     {
         "anyOf": [
             {"type": "array", "items": reference(CONDITION), "maxItems": LEAVES_MAX},

@@ -52,9 +52,13 @@ FIELDS: Final[Mapping[str, FieldType]] = {
 
 
 def is_of_sessions(node: Node) -> bool:
-    """Return whether all conditions of a node are on sessions."""
+    """Return whether all conditions of a node are on sessions.
+
+    A negated group is not: it also holds for events without a session.
+    """
     if isinstance(node, ConditionGroup):
-        return bool(node.children) and all(is_of_sessions(child) for child in node.children)
+        children = () if node.negation else node.children
+        return bool(children) and all(is_of_sessions(child) for child in children)
     return isinstance(node, Property) and node.type == SESSION
 
 

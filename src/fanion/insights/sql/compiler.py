@@ -31,7 +31,14 @@ from fanion.insights.sessions.source_sql import SessionSource
 from fanion.insights.sql.event_columns import EventColumns
 from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, DedicatedColumns, micros
 from fanion.properties.condition_sql import event_text, number_sql, shown_text
-from fanion.properties.filters import ConditionGroup, InCohort, Node, Property, SqlCondition
+from fanion.properties.filters import (
+    SEGMENT,
+    ConditionGroup,
+    InCohort,
+    Node,
+    Property,
+    SqlCondition,
+)
 
 # Placeholders in results for "no value" and for all values beyond the largest.
 NONE: Final = "$$_posthog_breakdown_null_$$"
@@ -168,14 +175,16 @@ class Compiler:
             return self.sessions.condition(node)
         if isinstance(node, ConditionGroup):
             parts = [self.condition(child) for child in _sessions_together(node)]
-            return f"({f' {node.type} '.join(parts)})"
+            joined = f"({f' {node.type} '.join(parts)})"
+            return f"(NOT {joined})" if node.negation else joined
         if isinstance(node, InCohort):
             members = self.members(node.cohort_id)
             return f"person_id {'NOT IN' if node.negation else 'IN'} ({members})"
         if isinstance(node, SqlCondition):
             held = self.expression(SqlText("condition", node.key))
             return f"(NOT {held})" if node.negation else held
-        assert isinstance(node, Property)  # the parser refuses all others
+        # The parser refuses all others, and segments have become their conditions.
+        assert isinstance(node, Property) and node.type != SEGMENT
         return event_condition(
             node, self.bindings, self.project, self.context.now, self.context.columns
         )

@@ -166,7 +166,7 @@ def _split(node: Node | None) -> tuple[Node | None, Node | None]:
     """Split conditions into those on events and those on sessions, which both must hold."""
     if node is None or is_of_sessions(node):
         return None, node
-    if not isinstance(node, ConditionGroup) or node.type != "AND":
+    if not isinstance(node, ConditionGroup) or node.type != "AND" or node.negation:
         return node, None
     halves = [_split(child) for child in node.children]
     return _all([of_events for of_events, _ in halves]), _all(

@@ -42,6 +42,7 @@ from fanion.db.schema.insights import (
     flag_evaluations,
     insight_results,
     insights,
+    segments,
 )
 from fanion.db.schema.persons import (
     merge_authors,
@@ -88,6 +89,7 @@ EMPTIED: Final[tuple[Table, ...]] = (
     dashboards,
     insights,
     insight_results,
+    segments,
     experiments,
     experiment_holdouts,
     experiment_saved_metrics,

@@ -28,7 +28,12 @@ from fanion.transfer.importing.definitions import (
 )
 from fanion.transfer.importing.experiments import import_experiments
 from fanion.transfer.importing.flags import import_flags, import_roles
-from fanion.transfer.importing.insights import import_alerts, import_dashboards, import_insights
+from fanion.transfer.importing.insights import (
+    import_alerts,
+    import_dashboards,
+    import_insights,
+    import_segments,
+)
 from fanion.transfer.importing.target import ImportTarget, matched_keys
 from fanion.transfer.importing.validation import StoredDefinitions, find_faults, normalised
 from fanion.transfer.references import replace_ids, replace_names
@@ -138,6 +143,7 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     import_actions(target)
     import_cohorts(target)
     _import_account_filters(target)
+    import_segments(target)
     import_insights(target)
     import_dashboards(target)
     import_alerts(target)

@@ -1,4 +1,4 @@
-"""The import of the insights, dashboards and alerts of a document into a project."""
+"""The import of the segments, insights, dashboards and alerts of a document into a project."""
 
 from collections import defaultdict
 from typing import Any
@@ -15,6 +15,8 @@ from fanion.insights.saved.store import (
     record_new_insight,
     write_insight,
 )
+from fanion.insights.segments.model import PlainSegment
+from fanion.insights.segments.store import create_segment, get_segment, write_segment
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
@@ -27,11 +29,37 @@ from fanion.transfer.snapshot import (
     alert_entry,
     dashboard_entry,
     insight_entry,
+    segment_entry,
 )
 
+# Fields whose objects may name others by their ids.
+_WITH_IDS = frozenset({"filters", "query", "properties"})
+_SEGMENT_FIELDS = PlainSegment.__struct_fields__
 _INSIGHT_FIELDS = PlainInsight.__struct_fields__
 _DASHBOARD_FIELDS = PlainDashboard.__struct_fields__
 _ALERT_FIELDS = PlainAlert.__struct_fields__
+
+
+def import_segments(target: ImportTarget) -> None:
+    """Import segments, which are the same if they have the same name.
+
+    Raises:
+        Invalid: The project would have too many of them.
+    """
+    stored = {segment.name: segment for segment in target.stored.segments}
+    for entry in target.document.segments:
+        known = stored.get(entry.name)
+        if known is None:
+            values = _columns(target, shared_fields(entry, PlainSegment))
+            created = create_segment(target.connection, target.author, values)
+            target.segments[entry.name] = created.id
+            target.report.created("segment", entry.name)
+            continue
+        target.segments[entry.name] = known.id
+        fields = differing(segment_entry(known, target.names), entry, _SEGMENT_FIELDS)
+        target.report.compared("segment", entry.name, list(fields))
+        before = get_segment(target.connection, target.project_id, known.id, for_update=True)
+        write_segment(target.connection, target.author, before, _columns(target, fields))
 
 
 def import_insights(target: ImportTarget) -> None:
@@ -107,7 +135,7 @@ def _change_dashboard(
 
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: replace_names(value, target.ids) if name in ("filters", "query") else value
+        name: replace_names(value, target.ids) if name in _WITH_IDS else value
         for name, value in fields.items()
     }
 

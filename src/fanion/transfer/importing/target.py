@@ -32,7 +32,7 @@ class ImportTarget:
         group_types: Indexes by name.
         dashboards: Ids by key.
         insights: Ids by short id.
-        actions: Ids by name.
+        actions: Ids by name, like those of segments.
         holdouts: Ids by key, like those of saved metrics.
     """
 
@@ -49,6 +49,7 @@ class ImportTarget:
     dashboards: dict[str, int] = field(default_factory=dict)
     insights: dict[str, int] = field(default_factory=dict)
     actions: dict[str, int] = field(default_factory=dict)
+    segments: dict[str, int] = field(default_factory=dict)
     holdouts: dict[str, int] = field(default_factory=dict)
     saved_metrics: dict[str, int] = field(default_factory=dict)
 
@@ -58,7 +59,7 @@ class ImportTarget:
 
     @property
     def ids(self) -> Ids:
-        return Ids(self.cohorts, self.flags, self.group_types, self.actions)
+        return Ids(self.cohorts, self.flags, self.group_types, self.actions, self.segments)
 
 
 def matched_keys(document: Document, stored: Stored) -> Keys:

@@ -27,6 +27,7 @@ from fanion.insights.kinds.validation import (
 )
 from fanion.insights.saved.model import RESTRICTION_LEVELS
 from fanion.insights.saved.tiles_store import TILES_MAX
+from fanion.insights.segments.conditions import check_own_conditions
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX, check_account_filter
 from fanion.projects.roles.model import folded
 from fanion.rest.validation import normal_tags
@@ -44,6 +45,7 @@ from fanion.transfer.document import (
     FlagEntry,
     HoldoutEntry,
     InsightEntry,
+    SegmentEntry,
     label_of,
     schema_fault,
 )
@@ -105,6 +107,9 @@ def normalised(document: Document) -> Document:
             structs.replace(action, name=action.name.strip(), tags=normal_tags(action.tags))
             for action in document.actions
         ],
+        segments=[
+            structs.replace(segment, name=segment.name.strip()) for segment in document.segments
+        ],
         insights=[
             structs.replace(insight, tags=normal_tags(insight.tags))
             for insight in document.insights
@@ -149,6 +154,8 @@ def find_faults(
             loops=cohort.key in loops,
         )
         yield from _entry_fault("cohorts", index, cohort, check)
+    for index, segment in enumerate(document.segments):
+        yield from _entry_fault("segments", index, segment, partial(_check_segment, ids=ids))
     for index, insight in enumerate(document.insights):
         yield from _entry_fault(
             "insights", index, insight, lambda entry: _check_insight(entry, ids, stored_definitions)
@@ -291,6 +298,7 @@ def ids_within(document: Document) -> Ids:
             for group_type in document.group_types
         },
         actions={action.name: number for number, action in enumerate(document.actions, 1)},
+        segments={segment.name: number for number, segment in enumerate(document.segments, 1)},
     )
 
 
@@ -367,6 +375,12 @@ def _check_definition(definition: EventDefinitionEntry) -> None:
 
 def _check_action(action: ActionEntry) -> None:
     check_steps(action.steps)
+
+
+def _check_segment(segment: SegmentEntry, ids: Ids) -> None:
+    properties = with_field("properties", lambda: replace_names(segment.properties, ids))
+    check_insight_filters({"properties": properties})
+    check_own_conditions(properties)
 
 
 def _check_cohort(

@@ -23,14 +23,15 @@ from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
 from fanion.cohorts.schemas import COHORT_FORM, cohort_form
 from fanion.flags.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
-from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
 from fanion.insights.kinds.json_schema import (
+    CONDITIONS,
     INSIGHT_FILTERS,
     INSIGHT_QUERY,
     KINDS_OF_FILTERS,
     TRENDS,
     insight_schemas,
 )
+from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
 from fanion.rest.json_schema import JsonSchema, object_of, only_names, reference
@@ -90,6 +91,8 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("InsightChanges", "query"): _or_null(INSIGHT_QUERY),
     ("NewQuery", "query"): reference(INSIGHT_QUERY),
     ("InsightChanges", "filters"): reference(INSIGHT_FILTERS),
+    ("NewSegment", "properties"): CONDITIONS,
+    ("SegmentChanges", "properties"): CONDITIONS,
     ("ProjectChanges", "test_account_filters"): {
         "type": "array",
         "items": reference("InsightCondition"),
