@@ -113,6 +113,9 @@ class Analysis:
         run, rows_read = uuid4(), RowsRead()
         statements = self.statements.counting(rows_read.add)
         statements = statements.with_sql_at([sent.place for sent in expressions])
+        known = self.statements.columns
+        columns = NO_COLUMNS if known is None else known.of_project(project.id)
+        statements = statements.reading(columns)
         cohorts = cohorts_named(query)
         await CohortInputs(self.records, self.events).put_members(run, project.id, cohorts)
         is_all = query.scope.since.is_all
@@ -120,8 +123,6 @@ class Analysis:
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
         whole = project.id in self.statements.long_sessions
         share_keys = self.statements.copies_share_keys(project.id)
-        known = self.statements.columns
-        columns = NO_COLUMNS if known is None else known.of_project(project.id)
         found = whole, share_keys, columns, expressions
         context = SqlContext(project.id, query.scope, now, run, *found)
         stores = self.events, self.records

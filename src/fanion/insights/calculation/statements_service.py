@@ -17,7 +17,7 @@ from fanion.insights.calculation.looks_cache import Looks
 from fanion.insights.expressions.failures import MEANINGS, VALUE_REJECTED
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.insights.sql.compiler import Statement
-from fanion.properties.bindings import is_nested_code
+from fanion.properties.bindings import DedicatedColumns, is_nested_code
 
 # The engine's error codes for too much time, and for too much memory or too many rows.
 _TIME: Final = frozenset({159, 160})
@@ -68,6 +68,7 @@ class Statements:
 
     Attributes:
         columns: The columns of properties that statements may read; None for none.
+        reads_columns: Whether the statements of this question may read any.
         threads: Returns how many threads a statement may use now; 0 for the store's own number.
         long_sessions: The projects whose questions have met long sessions.
         copies_share_keys: Returns whether all copies of a project's events share their key.
@@ -83,6 +84,7 @@ class Statements:
     long_sessions: set[int] = field(default_factory=set)
     copies_share_keys: Callable[[int], bool] = lambda _: False
     columns: KnownColumns | None = None
+    reads_columns: bool = False
     count_read: Callable[[int | None], None] = _uncounted
     sql_at: Sequence[str] = ()
     looks: Looks = field(default_factory=Looks)
@@ -102,6 +104,10 @@ class Statements:
     def counting(self, count_read: Callable[[int | None], None]) -> "Statements":
         """Return a copy that tells how many rows its statements read, in the same queue."""
         return replace(self, count_read=count_read)
+
+    def reading(self, columns: DedicatedColumns) -> "Statements":
+        """Return a copy for statements that may read these columns, in the same queue."""
+        return replace(self, reads_columns=bool(columns.keys))
 
     def with_sql_at(self, places: Sequence[str]) -> "Statements":
         """Return a copy for statements with expressions of users, in the same queue."""
@@ -162,8 +168,7 @@ class Statements:
             return await self.events.ask(text, parameters, seconds_max)
 
     def _is_of_columns(self, code: int) -> bool:
-        is_missing = code in _NO_COLUMN and self.columns is not None and self.columns.is_any_known
-        return is_missing or is_nested_code(code)
+        return (self.reads_columns and code in _NO_COLUMN) or is_nested_code(code)
 
     def _rejected(self) -> Invalid:
         if self.sql_at:
