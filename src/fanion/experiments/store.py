@@ -40,7 +40,7 @@ from fanion.experiments.model import CONTROL, Experiment, MetricLink, Phase, Pla
 from fanion.experiments.parameters import is_eligible
 from fanion.flags.definitions.model import variant_shares
 from fanion.flags.definitions.store import READ_IDS_MAX, StoredFlag, flag_rows, stored_flag
-from fanion.insights.saved.store import read_user_summaries
+from fanion.projects.organizations.store import read_user_summaries
 
 ORDERS = ("name", "created_at", "updated_at", "start_date", "end_date", "id")
 STATUSES = ("draft", "running", "paused", "stopped", "all")

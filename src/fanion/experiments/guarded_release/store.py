@@ -29,7 +29,7 @@ from fanion.experiments.guarded_release.model import (
 from fanion.flags.definitions.changes_store import record_updated
 from fanion.flags.definitions.releases_store import active_release, release_change
 from fanion.flags.definitions.store import StoredFlag
-from fanion.insights.saved.store import read_user_summaries
+from fanion.projects.organizations.store import read_user_summaries
 
 LEASE = timedelta(minutes=5)
 

@@ -13,7 +13,7 @@ from fanion.db.schema.experiments import experiment_holdouts
 from fanion.errors import Invalid, NotFound
 from fanion.experiments.holdouts.schemas import with_variant
 from fanion.experiments.model import HoldoutRecord
-from fanion.insights.saved.store import read_user_summaries
+from fanion.projects.organizations.store import read_user_summaries
 
 HOLDOUTS_MAX = 100  # in one project
 _FIELDS = ("name", "description", "filters")

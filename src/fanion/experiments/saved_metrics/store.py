@@ -12,7 +12,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.experiments import experiment_saved_metrics
 from fanion.errors import Invalid, NotFound
 from fanion.experiments.saved_metrics.model import SavedMetricRecord
-from fanion.insights.saved.store import read_user_summaries
+from fanion.projects.organizations.store import read_user_summaries
 
 SAVED_METRICS_MAX = 500  # in one project
 _FIELDS = ("name", "description", "query", "tags")

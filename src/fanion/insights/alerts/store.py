@@ -21,8 +21,8 @@ from fanion.insights.alerts.mail import AlertNews
 from fanion.insights.alerts.mails_store import enqueue_mails
 from fanion.insights.alerts.model import Alert, AlertCheck, Checked, PlainAlert, is_news
 from fanion.insights.model import SavedQuestion
-from fanion.insights.saved.store import read_user_summaries
 from fanion.projects.model import UserSummary
+from fanion.projects.organizations.store import read_user_summaries
 from fanion.webhooks.model import alert_body
 from fanion.webhooks.outbox_store import enqueue
 

@@ -15,7 +15,7 @@ from fanion.db.schema.insights import annotations, dashboards, insights
 from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
 from fanion.insights.annotations.model import AnnotationRecord, PlainAnnotation, Scope
-from fanion.insights.saved.store import read_user_summaries
+from fanion.projects.organizations.store import read_user_summaries
 
 ANNOTATIONS_MAX = 10_000  # in one project
 NAME_CHARS_MAX = 100  # of the content, in the activity

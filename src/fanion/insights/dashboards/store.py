@@ -24,12 +24,12 @@ from fanion.insights.saved.model import EVERYONE_EDITS
 from fanion.insights.saved.store import (
     Creator,
     add_insight,
-    read_user_summaries,
     record_new_insight,
 )
 from fanion.insights.saved.tiles_store import add_tile
 from fanion.insights.segments.conditions import named_segments
 from fanion.projects.model import UserSummary
+from fanion.projects.organizations.store import read_user_summaries
 
 # Fields whose changes are recorded in the activity log.
 RECORDED = (*PlainDashboard.__struct_fields__, "tiles", "deleted")

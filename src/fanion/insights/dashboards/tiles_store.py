@@ -9,8 +9,9 @@ from fanion.activity.model import Author
 from fanion.db.schema.insights import dashboard_tiles, insights
 from fanion.errors import Invalid
 from fanion.insights.dashboards.model import StaleDashboard, StoredText, StoredTile, TileChange
-from fanion.insights.saved.store import read_insights, read_user_summaries
+from fanion.insights.saved.store import read_insights
 from fanion.insights.saved.tiles_store import add_tile
+from fanion.projects.organizations.store import read_user_summaries
 
 _tile = dashboard_tiles.c
 

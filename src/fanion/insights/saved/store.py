@@ -1,7 +1,7 @@
 """Saved insights in the records store, and their changes with the activity."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,10 +13,8 @@ from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
-from fanion.db.schema.tables import users
 from fanion.insights.saved.model import InsightRecord, PlainInsight, StoredInsight, TilePlace
-from fanion.projects.model import UserSummary
-from fanion.projects.organizations.store import USER_SUMMARY
+from fanion.projects.organizations.store import read_user_summaries
 
 # Fields whose changes are recorded in the activity log.
 RECORDED = (*PlainInsight.__struct_fields__, "dashboards", "deleted")
@@ -190,17 +188,6 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
         )
         for row in rows
     ]
-
-
-def read_user_summaries(
-    connection: Connection, ids: Iterable[int | None]
-) -> Mapping[int, UserSummary]:
-    """Return the summaries of users, by id."""
-    user_ids = {user_id for user_id in ids if user_id is not None}
-    if not user_ids:
-        return {}
-    statement = select(*USER_SUMMARY).where(users.c.id.in_(user_ids))
-    return {row.by_id: UserSummary(*row) for row in connection.execute(statement)}
 
 
 def _insight_rows(project_id: int, insight_id: int) -> Select[Any]:

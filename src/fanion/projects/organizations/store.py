@@ -1,6 +1,6 @@
 """The settings of an organization, and what members may change, in the records store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -26,6 +26,17 @@ from fanion.projects.organizations.model import (
 # Columns of a statement that joins a user, null if there is none. `user_summary` reads them.
 USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)
 _member = memberships.c
+
+
+def read_user_summaries(
+    connection: Connection, ids: Iterable[int | None]
+) -> Mapping[int, UserSummary]:
+    """Return the summaries of users, by id."""
+    user_ids = {user_id for user_id in ids if user_id is not None}
+    if not user_ids:
+        return {}
+    statement = select(*USER_SUMMARY).where(users.c.id.in_(user_ids))
+    return {row.by_id: UserSummary(*row) for row in connection.execute(statement)}
 
 
 def lock_members(connection: Connection, organization_id: UUID) -> None:
