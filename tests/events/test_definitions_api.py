@@ -5,9 +5,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import delete
 
+from fanion.db.schema.tables import memberships
 from tests.support.application import Json, Tenant, error, open_tenant
-from tests.support.management import add_key
+from tests.support.management import add_key, add_member
 
 pytestmark = pytest.mark.every_engine
 
@@ -139,17 +141,28 @@ async def test_a_change_is_returned_at_once(tenant: Tenant) -> None:
         last_seen_at="2021-01-01",
         tags=[" Money ", "money", "Q1"],
         post_to_chat=True,
+        description=" An order was paid. ",
+        owner=tenant.user_id,
+        verified=True,
         id="x",
         is_action=True,
     )
 
+    now = tenant.server.clock.now().isoformat().replace("+00:00", "Z")
     assert changed == before | {
         "name": "bought",
         "created_at": "2019-12-31T23:00:00Z",
         "last_seen_at": "2021-01-01T00:00:00Z",
-        "last_updated_at": tenant.server.clock.now().isoformat().replace("+00:00", "Z"),
+        "last_updated_at": now,
         "tags": ["money", "q1"],
         "post_to_chat": True,
+        "description": "An order was paid.",
+        "owner": tenant.owner,
+        "verified": True,
+        "verified_at": now,
+        "verified_by": tenant.owner,
+        "updated_at": now,
+        "updated_by": tenant.owner,
     }
     assert await tenant.get(f"/event_definitions/{before['id']}/") == changed
 
@@ -194,6 +207,27 @@ REFUSED: dict[str, tuple[Json, Json]] = {
     ),
     "created_at": ({"created_at": "soon"}, wrong("invalid_input", WRONG_DATE, "created_at")),
     "last_seen_at": ({"last_seen_at": 5}, wrong("invalid_input", WRONG_DATE, "last_seen_at")),
+    "long description": (
+        {"description": "x" * 1_001},
+        wrong("max_length", "Ensure this field has no more than 1000 characters.", "description"),
+    ),
+    "an owner that is none": (
+        {"owner": "ann"},
+        wrong("invalid_input", "Must be the id of a member of the organization, or null.", "owner"),
+    ),
+    "a stranger as owner": (
+        {"owner": 987_654_321},
+        wrong(
+            "does_not_exist",
+            'Invalid pk "987654321" - object does not exist. Use the id of a member of the '
+            "organization, or null.",
+            "owner",
+        ),
+    ),
+    "both marks": (
+        {"hidden": True, "verified": True},
+        wrong("invalid_input", "hidden and verified cannot both be set.", "verified"),
+    ),
     "post_to_chat": (
         {"post_to_chat": "maybe"},
         wrong("invalid_input", "Must be a valid boolean.", "post_to_chat"),
@@ -321,40 +355,86 @@ async def test_changes_and_deletions_are_reported(tenant: Tenant) -> None:
     assert (deleted["activity"], deleted["detail"]["name"]) == ("deleted", "bought")
 
 
-async def test_marks_are_stored_with_the_definition(tenant: Tenant) -> None:
+async def test_each_mark_takes_the_place_of_the_other(tenant: Tenant) -> None:
     await capture(tenant, "noise", "paid")
     noise, paid = await definition(tenant, "noise"), await definition(tenant, "paid")
     marks = f"/event_definitions/{noise['id']}/marks/"
 
     before = await tenant.get(marks)
-    changed = (await tenant.api.patch(marks, json={"hidden": True})).json()
-    both = await tenant.api.patch(marks, json={"verified": True})
+    hidden = (await tenant.api.patch(marks, json={"hidden": True})).json()
+    both = await tenant.api.patch(marks, json={"hidden": True, "verified": True})
     after = await tenant.get(marks)
+    verified = await change(tenant, noise, verified=True)
+    again = await change(tenant, noise, hidden=True)
 
     assert before == {"hidden": False, "verified": False}
-    assert changed == after == {"hidden": True, "verified": False}
+    assert hidden == after == {"hidden": True, "verified": False}
     assert (both.status_code, both.json()) == (
         400,
-        {
-            "type": "validation_error",
-            "code": "invalid_input",
-            "detail": "An event cannot be both hidden and verified.",
-            "attr": None,
-        },
+        wrong("invalid_input", "hidden and verified cannot both be set.", "verified"),
     )
-    assert await names(tenant, hidden="false") == ["paid"]
-    assert await names(tenant, hidden="true") == ["noise"]
-    assert await names(tenant, exclude_hidden="true") == ["paid"]
-    assert await names(tenant, exclude_hidden="false") == await names(tenant)
-    refused = await tenant.api.get(
-        "/event_definitions/", params={"hidden": "true", "exclude_hidden": "true"}
-    )
-    assert refused.json()["attr"] == "exclude_hidden"
-    await tenant.api.patch(f"/event_definitions/{paid['id']}/marks/", json={"verified": True})
-    assert await names(tenant, verified="true") == ["paid"]
-    assert await names(tenant, verified="false") == ["noise"]
-    assert await definition(tenant, "noise") == noise
+    assert (verified["hidden"], verified["verified_by"]) == (False, tenant.owner)
+    assert (again["verified"], again["verified_at"], again["verified_by"]) == (False, None, None)
     assert await definition(tenant, "paid") == paid
+
+
+async def test_lists_find_definitions_by_their_details(tenant: Tenant) -> None:
+    await capture(tenant, "noise", "paid", "seen")
+    noise, paid = await definition(tenant, "noise"), await definition(tenant, "paid")
+    await change(tenant, noise, hidden=True, tags=['say "a"', "b,"])
+    await change(tenant, paid, verified=True, owner=tenant.user_id, tags=["a", "money"])
+    expected: dict[str, list[str]] = {
+        "hidden=false": ["paid", "seen"],
+        "hidden=true": ["noise"],
+        "exclude_hidden=true": ["paid", "seen"],
+        "exclude_hidden=false": ["noise", "paid", "seen"],
+        "verified=true": ["paid"],
+        "verified=false": ["noise", "seen"],
+        f"owner={tenant.user_id}": ["paid"],
+        f"owner={tenant.user_id + 1}": [],
+        'tags=["A"]': ["paid"],
+        'tags=["b,"]': ["noise"],
+        'tags=["b", "%"]': [],
+        'tags=["money", "b,"]': ["noise", "paid"],
+        "tags=[]": ["noise", "paid", "seen"],
+        'tags=["a"]&verified=false': [],
+    }
+
+    found = {
+        query: await names(tenant, **dict(part.split("=", 1) for part in query.split("&")))
+        for query in expected
+    }
+    refused = [
+        (await tenant.api.get("/event_definitions/", params=query)).json()["attr"]
+        for query in (
+            {"hidden": "true", "exclude_hidden": "true"},
+            {"tags": "a"},
+            {"owner": "ann"},
+        )
+    ]
+
+    assert found == expected
+    assert refused == ["exclude_hidden", "tags", "owner"]
+
+
+async def test_an_owner_who_has_left_stays_until_another_is_set(tenant: Tenant) -> None:
+    records, organization_id = tenant.server.records, tenant.organization_id
+    ann = await add_member(records, f"ann-{uuid4().hex}", organization_id=organization_id)
+    await capture(tenant, "paid")
+    paid = await change(tenant, await definition(tenant, "paid"), owner=ann.user_id)
+    async with records.write() as connection:
+        await connection.execute(delete(memberships).where(memberships.c.user_id == ann.user_id))
+
+    tagged = await change(tenant, paid, tags=["a"])
+    refused = await tenant.api.patch(
+        f"/event_definitions/{paid['id']}/", json={"owner": ann.user_id}
+    )
+    without = await change(tenant, paid, owner=None)
+
+    assert paid["owner"]["id"] == ann.user_id
+    assert tagged["owner"] == paid["owner"]
+    assert refused.json()["code"] == "does_not_exist"
+    assert without["owner"] is None
 
 
 async def test_volume_counts_the_days_of_the_project(tenant: Tenant) -> None:

@@ -8,8 +8,10 @@ from fanion.events.definitions.properties import (
     NAMES_MAX,
     NAMES_OF_EVENT_MAX,
     OCCURRENCES_MAX,
+    PERSONS,
     READ_AGAIN,
     UNTRACKED,
+    ActorProperties,
     NewProperties,
     ProjectProperties,
     PropertyCache,
@@ -106,3 +108,39 @@ def test_of_a_flood_a_part_is_looked_at_until_something_is_new() -> None:
     assert seldom == NewProperties()
     assert often.carried == {"paid": ["between", "first"]}
     assert few.carried == {"paid": ["between"]}
+
+
+def test_properties_of_persons_and_groups_are_known_apart() -> None:
+    known = recorded()
+    changed: dict[int, list[dict[str, Any]]] = {
+        PERSONS: [{"plan": "pro", "new": True}, {"plan": 1, "$set": 1}],
+        0: [{"plan": 5}],
+    }
+
+    first = known.new({}, changed)
+    known.add_properties(first)
+
+    assert first == NewProperties(
+        actors={PERSONS: {"new": None, "plan": STRING}, 0: {"plan": NUMERIC}}
+    )
+    assert known.new({}, changed) == NewProperties()
+
+
+def test_a_missing_type_of_a_person_is_examined_once_after_each_read() -> None:
+    known = recorded()
+    known.actors[PERSONS] = ActorProperties({"new": None}, {"new"})
+
+    examined = known.new({}, {PERSONS: [{"new": False}]})
+    known.add_properties(examined)
+
+    assert examined == NewProperties(actors={PERSONS: {"new": None}})
+    assert known.new({}, {PERSONS: [{"new": "yes"}]}) == NewProperties()
+
+
+def test_a_flood_of_names_of_persons_is_cut() -> None:
+    known = recorded()
+
+    known.add_properties(known.new({}, {PERSONS: [{f"n{n}": True for n in range(NAMES_MAX + 5)}]}))
+
+    assert len(known.actors[PERSONS].types) == NAMES_MAX
+    assert known.new({}, {PERSONS: [{"one more": 1}]}) == NewProperties()

@@ -38,7 +38,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         assert answer.status_code == 201, answer.text
         return answer.json()["id"]
 
-    await tenant.capture({"event": "seen", "distinct_id": "ann"})
+    await tenant.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
     async with tenant.server.client(tenant.key) as api:
         role = await api.post("/api/organizations/@current/roles/", json={"name": "Editors"})
     assert role.status_code == 201, role.text
@@ -63,6 +63,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "persons": (await tenant.person("ann"))["uuid"],
         "roles": role.json()["id"],
         "event_definitions": (await tenant.get("/event_definitions/"))["results"][0]["id"],
+        "property_definitions": (await tenant.get("/property_definitions/"))["results"][0]["id"],
     }
 
 

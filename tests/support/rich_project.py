@@ -183,3 +183,7 @@ async def make_rich_project(project_api: ProjectApi, member_uuid: str, calculate
     [definition] = (await project_api.get("/event_definitions/", search="seen"))["results"]
     await project_api.patch(f"/event_definitions/{definition['id']}/", tags=["Core"])
     await project_api.patch(f"/event_definitions/{definition['id']}/marks/", verified=True)
+    [amount] = (await project_api.get("/property_definitions/", search="amount"))["results"]
+    await project_api.patch(
+        f"/property_definitions/{amount['id']}/", description="In euros", tags=["Money"]
+    )

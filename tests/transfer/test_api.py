@@ -246,6 +246,11 @@ async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenan
             structs.replace(definition, tags=["x"], verified=False, hidden=True)
             for definition in document.event_definitions
         ],
+        property_definitions=[
+            structs.replace(definition, description="What was paid", verified=True)
+            for definition in document.property_definitions
+            if definition.name == "amount"
+        ],
     )
 
     report = await imported(other, changed)
@@ -254,6 +259,7 @@ async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenan
         (outcome.kind, outcome.name, outcome.why) for outcome in outcomes(report, "updated")
     ] == [
         ("event definition", "seen", "tags, hidden, verified"),
+        ("property definition", "amount", "description, verified"),
         ("cohort", "paying", "filters"),
         ("insight", "Read", "name"),
         ("dashboard", "Overview", "pinned"),
@@ -267,7 +273,7 @@ async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenan
         ("Dashboard", "updated", "Overview"),
         ("Insight", "updated", "Read"),
         ("Cohort", "updated", "paying"),
-        ("EventDefinition", "updated", "seen"),
+        ("PropertyDefinition", "updated", "amount"),
         ("EventDefinition", "updated", "seen"),
     ]
     assert [entry["user"]["first_name"] for entry in new] == ["System"] * 7

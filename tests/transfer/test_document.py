@@ -300,7 +300,7 @@ FAULTS: list[tuple[Json, str]] = [
     ),
     (
         {"event_definitions": [{"name": "e", "hidden": True, "verified": True}]},
-        "event definition e: hidden: an event definition cannot be both hidden and verified",
+        "event definition e: hidden: a definition cannot be both hidden and verified",
     ),
 ]
 

@@ -195,6 +195,9 @@ async def create_objects(tenant: Tenant) -> dict[str, Json]:
     allowed = {"resource": "feature flags", "access_level": 37}
     [person] = (await tenant.get("/persons/"))["results"]
     [definition] = (await tenant.get("/event_definitions/"))["results"]
+    owned = {"owner": tenant.user_id, "verified": True}
+    await tenant.api.patch(f"/event_definitions/{definition['id']}/", json=owned)
+    described = (await tenant.get("/property_definitions/"))["results"][0]
     insight_id = (await tenant.api.post("/insights/", json=insight)).json()["id"]
     hook_id = (await tenant.api.post("/webhooks/", json=HOOK)).json()["id"]
     role_id = (await send_request(tenant, "POST", roles, json={"name": "r"})).json()["id"]
@@ -209,6 +212,7 @@ async def create_objects(tenant: Tenant) -> dict[str, Json]:
         f"/persons/{person['uuid']}/",
         f"/event_definitions/{definition['id']}/",
         f"/event_definitions/{definition['id']}/marks/",
+        f"/property_definitions/{described['id']}/",
     ]
     return {path: (await send_request(tenant, "GET", path)).json() for path in places}
 
@@ -218,7 +222,8 @@ async def test_a_response_can_be_sent_back_unchanged(tenant: Tenant) -> None:
         answer = await send_request(tenant, "PATCH", path, json=shown)
 
         assert answer.status_code == 200, (path, answer.text)
-        moving = {"last_updated_at", "updated_at", "last_modified_at", "last_modified_by", "tiles"}
+        moving = {"last_updated_at", "last_modified_at", "last_modified_by", "tiles"}
+        moving |= {"updated_at", "updated_by"}
         stored = {name: value for name, value in shown.items() if name not in moving}
         assert stored.items() <= answer.json().items(), path
 
@@ -232,11 +237,9 @@ async def test_an_invalid_change_changes_nothing(tenant: Tenant) -> None:
 
 
 DEFINITION: list[tuple[Json, str]] = [
-    ({"description": "what it is"}, "description"),
-    ({"verified": True}, "verified"),
-    ({"hidden": True}, "hidden"),
     ({"post_to_slack": True}, "post_to_slack"),
-    ({"owner": 7}, "owner"),
+    ({"primary_property": "plan"}, "primary_property"),
+    ({"default_columns": ["plan"]}, "default_columns"),
 ]
 
 
@@ -248,7 +251,7 @@ async def test_fields_that_definitions_do_not_store_are_rejected(tenant: Tenant)
     for sent, attr in DEFINITION:
         answer = await tenant.api.patch(path, json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    nothing = {"description": "", "verified": False, "owner": None, "creation_context": "x"}
+    nothing: Json = {"default_columns": [], "primary_property": None, "creation_context": "x"}
     assert (await tenant.api.patch(path, json=nothing)).status_code == 200
 
 
@@ -312,7 +315,7 @@ QUERIES: list[tuple[str, str, str]] = [
     ("/groups/?group_type_index=5", "group_type_index", "0 to 4"),
     ("/groups/find/?group_type_index=9&group_key=a", "group_type_index", "0 to 4"),
     ("/activity_log/?scope=FeatureFlags", "scope", 'Did you mean "FeatureFlag"?'),
-    ("/property_definitions/?type=person", "type", "Allowed are: event."),
+    ("/property_definitions/?type=session", "type", "Allowed are: event, group, person."),
     ('/events/?properties=[{"key":"a","value":"1","opertor":"gt"}]',
      "properties__0__opertor", '"operator"'),
     ('/events/?properties=[{"key":"a","value":"1","operator":"greater"}]',

@@ -13,6 +13,7 @@ const FOLDERS: Record<string, string> = {
   Dashboard: "dashboards",
 };
 const LISTS: Record<string, (projectId: string) => string> = {
+  PropertyDefinition: (projectId) => `/project/${projectId}/properties`,
   Project: (projectId) => `/project/${projectId}/settings`,
   Annotation: (projectId) => `/project/${projectId}/annotations`,
   Webhook: (projectId) => `/project/${projectId}/settings?tab=webhooks`,

@@ -21,6 +21,7 @@ Scope = Literal[
     "Cohort",
     "Action",
     "EventDefinition",
+    "PropertyDefinition",
     "Person",
     "Project",
     "Webhook",

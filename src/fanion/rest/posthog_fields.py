@@ -139,16 +139,20 @@ MAINTAINED_OF_DEFINITION = _EVERYWHERE | {
     *("volume_30_day", "query_usage_30_day", "media_preview_urls"),
 }
 UNSUPPORTED_OF_DEFINITION: Mapping[str, str] = {
-    "hidden": "Set it in marks/ below the definition.",
-    "verified": "Set it in marks/ below the definition.",
     "post_to_slack": "Set post_to_chat.",
     **dict.fromkeys(
         (
-            *("description", "owner", "default_columns", "primary_property", "promoted_property"),
-            *("enforcement_mode", "schemas"),
+            *("default_columns", "primary_property", "promoted_property", "enforcement_mode"),
+            "schemas",
         ),
         "",
     ),
+}
+
+MAINTAINED_OF_PROPERTY = _EVERYWHERE | {
+    *("name", "type", "group_type_index", "is_numerical", "event_names", "column_bytes"),
+    *("updated_at", "updated_by", "verified_at", "verified_by", "created_at"),
+    *("is_seen_on_filtered_events", "is_event_property", "is_optimized", "query_usage_30_day"),
 }
 
 MAINTAINED_OF_WEBHOOK = frozenset(

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 from fanion.actions.model import DESCRIPTION_CHARS_MAX as ACTION_DESCRIPTION_CHARS_MAX
 from fanion.actions.model import PlainAction
 from fanion.cohorts.model import DESCRIPTION_CHARS_MAX, PlainCohort
+from fanion.events.definitions.details import DESCRIPTION_CHARS_MAX as DETAILS_CHARS_MAX
 from fanion.events.definitions.model import PlainEventDefinition
 from fanion.events.definitions.properties import PlainPropertyDefinition, PropertyType
 from fanion.experiments.model import PlainExperiment
@@ -48,6 +49,7 @@ NESTING_MAX = 120  # the limit of the API, and the lists around its objects
 Time = Annotated[datetime, Meta(tz=True)]
 Name = Annotated[str, Meta(min_length=1, max_length=400)]
 Title = Annotated[str, Meta(max_length=400)]
+Details = Annotated[str, Meta(max_length=DETAILS_CHARS_MAX)]
 
 
 class DocumentError(Exception):
@@ -72,6 +74,8 @@ class EventDefinitionEntry(
     """An event definition.
 
     Attributes:
+        description: None when the source has no value, like `owner`.
+        owner: The e-mail address of a user.
         hidden: None when the source has no value.
         verified: None when the source has no value.
         created_at: Only set for a new definition.
@@ -79,6 +83,8 @@ class EventDefinitionEntry(
     """
 
     name: Annotated[str, Meta(min_length=1)]
+    description: Details | None = None
+    owner: str | None = None
     created_at: Time | None = None
     last_seen_at: Time | None = None
     tags: list[str] = field(default_factory=list)
@@ -94,11 +100,18 @@ class PropertyDefinitionEntry(
 
     Attributes:
         event_names: Events that have the property.
+        description: None when the source has no value, like the other details.
+        owner: The e-mail address of a user.
     """
 
     name: Name
     property_type: PropertyType | None = None
     event_names: list[str] = field(default_factory=list)
+    description: Details | None = None
+    owner: str | None = None
+    tags: list[str] | None = None
+    hidden: bool | None = None
+    verified: bool | None = None
 
 
 class CohortEntry(PlainCohort, frozen=True, kw_only=True, forbid_unknown_fields=True):

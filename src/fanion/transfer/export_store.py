@@ -6,13 +6,19 @@ from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
 from fanion.actions.store import all_actions
 from fanion.cohorts.members.store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
-from fanion.db.schema.events import actions, event_marks, event_properties, property_definitions
+from fanion.db.schema.events import (
+    actions,
+    event_marks,
+    event_properties,
+    property_definitions,
+    property_marks,
+)
 from fanion.db.schema.experiments import (
     experiment_holdouts,
     experiment_metric_links,
@@ -194,36 +200,60 @@ def _segments(connection: Connection, project_id: int) -> list[SnapshotSegment]:
 def _event_definitions(connection: Connection, project_id: int) -> list[EventDefinitionEntry]:
     columns = (_event[name] for name in PlainEventDefinition.__struct_fields__)
     rows = connection.execute(
-        select(*columns, _mark.hidden, _mark.verified)
-        .select_from(event_definitions.outerjoin(event_marks, _mark.definition_id == _event.id))
+        select(*columns, _event.tags, *_details(event_marks))
+        .select_from(
+            event_definitions.outerjoin(event_marks, _mark.definition_id == _event.id).outerjoin(
+                users, users.c.id == _mark.owner_id
+            )
+        )
         .where(_event.project_id == project_id)
     )
     return [
         EventDefinitionEntry(
-            **shared_fields(row, PlainEventDefinition),
-            hidden=bool(row.hidden),
-            verified=bool(row.verified),
+            **shared_fields(row, PlainEventDefinition), tags=row.tags, **_details_of(row)
         )
         for row in rows
     ]
 
 
+def _details(marks: Table) -> Sequence[ColumnElement[Any]]:
+    return (marks.c.description, marks.c.hidden, marks.c.verified, users.c.email.label("owner"))
+
+
+def _details_of(row: Any) -> Mapping[str, Any]:
+    """Return the details of a definition; an owner keeps its address after leaving."""
+    return {
+        "description": row.description or "",
+        "owner": row.owner,
+        "hidden": bool(row.hidden),
+        "verified": bool(row.verified),
+    }
+
+
 def _property_definitions(connection: Connection, project_id: int) -> list[PropertyDefinitionEntry]:
-    carried = event_properties.c
+    carried, marks = event_properties.c, property_marks.c
     events: dict[str, list[str]] = defaultdict(list)
     pairs = select(carried.property, carried.event).where(carried.project_id == project_id)
     for name, event in connection.execute(pairs):
         events[name].append(event)
     rows = connection.execute(
-        select(_property.name, _property.property_type).where(_property.project_id == project_id)
+        select(_property.name, _property.property_type, marks.tags, *_details(property_marks))
+        .select_from(
+            property_definitions.outerjoin(
+                property_marks, marks.definition_id == _property.id
+            ).outerjoin(users, users.c.id == marks.owner_id)
+        )
+        .where(_property.project_id == project_id)
     )
     return [
         PropertyDefinitionEntry(
-            name=name,
-            property_type=None if kind is None else PropertyType(kind),
-            event_names=sorted(events[name]),
+            name=row.name,
+            property_type=None if row.property_type is None else PropertyType(row.property_type),
+            event_names=sorted(events[row.name]),
+            tags=row.tags or [],
+            **_details_of(row),
         )
-        for name, kind in rows
+        for row in rows
     ]
 
 

@@ -115,6 +115,8 @@ async def fill(tenant: Tenant) -> None:
     await posted(tenant, "/segments/", name="Pro", properties=is_pro)
     share = {"rollout_percentage": 10}
     await posted(tenant, "/actions/", name="Paid", steps=[{"event": "paid"}])
+    price = (await tenant.get("/property_definitions/", search="price"))["results"][0]
+    await tenant.api.patch(f"/property_definitions/{price['id']}/", json={"hidden": True})
     holdout = await posted(tenant, "/experiment_holdouts/", name="Some", filters=[share])
     saved = await posted(tenant, "/experiment_saved_metrics/", name="Sales", query=PURCHASES)
     await posted(

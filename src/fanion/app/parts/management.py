@@ -26,6 +26,7 @@ from fanion.cohorts.store import cohorts_using
 from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi
+from fanion.events.definitions.property_service import PropertyService
 from fanion.events.definitions.service import DefinitionService
 from fanion.events.definitions.store import DefinitionStore
 from fanion.events.live.api import LiveEventsApi
@@ -370,6 +371,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "columns": server.questions.columns,
         "actions": ActionService(ActionStore(records), (insights_using, cohorts_using)),
         "definitions": DefinitionService(DefinitionStore(records), events),
+        "property_service": PropertyService(records),
         "persons": PersonChanges(
             records,
             events,

@@ -18,7 +18,7 @@ from sqlalchemy import (
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# Verified or hidden events; an event without a row is neither.
+# What users say about an event: also verified or hidden. An event without a row is neither.
 event_marks = Table(
     "event_marks",
     metadata,
@@ -30,6 +30,11 @@ event_marks = Table(
     ),
     Column("hidden", Boolean, nullable=False),
     Column("verified", Boolean, nullable=False),
+    Column("description", Text, nullable=True),
+    Column("owner_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("verified_at", UtcDateTime, nullable=True),
+    Column("verified_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("updated_by_id", ID, ForeignKey("users.id"), nullable=True),
 )
 
 property_definitions = Table(
@@ -42,6 +47,38 @@ property_definitions = Table(
     Column("property_type", String(20), nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("project_id", "name"),
+)
+
+# The properties of persons (with the index -1) and of the groups of a type.
+actor_properties = Table(
+    "actor_properties",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", ID, nullable=False),
+    Column("group_type_index", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    # As in `property_definitions`.
+    Column("property_type", String(20), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "group_type_index", "name"),
+)
+
+# What users say about a property of events, persons or groups; most have no row.
+property_marks = Table(
+    "property_marks",
+    metadata,
+    # An id of `property_definitions` or of `actor_properties`.
+    Column("definition_id", Uuid, primary_key=True),
+    Column("project_id", ID, nullable=False, index=True),
+    Column("description", Text, nullable=True),
+    Column("tags", Json, nullable=True),
+    Column("owner_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("hidden", Boolean, nullable=False),
+    Column("verified", Boolean, nullable=False),
+    Column("verified_at", UtcDateTime, nullable=True),
+    Column("verified_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("updated_at", UtcDateTime, nullable=True),
+    Column("updated_by_id", ID, ForeignKey("users.id"), nullable=True),
 )
 
 # The properties that occur in each event. Rows stay when a definition is deleted, as its events do.

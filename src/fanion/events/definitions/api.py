@@ -9,11 +9,10 @@ from litestar import Controller, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
 
-from fanion.errors import Invalid
+from fanion.events.definitions.details import DetailQuery, Marks, read_hidden
 from fanion.events.definitions.model import (
     EVENT_TYPES,
     DefinitionQuery,
-    Marks,
     read_names,
     read_order,
     read_words,
@@ -32,7 +31,7 @@ from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import no_choice
-from fanion.rest.validation import given_fields
+from fanion.rest.validation import given_fields, normal_tags
 
 
 class EventDefinitionsApi(Controller):
@@ -52,6 +51,8 @@ class EventDefinitionsApi(Controller):
         hidden: FromQuery[bool | None] = None,
         exclude_hidden: FromQuery[bool] = False,
         verified: FromQuery[bool | None] = None,
+        tags: FromQuery[str | None] = None,
+        owner: FromQuery[int | None] = None,
     ) -> Paged[EventDefinitionBody]:
         """List definitions, those seen on the latest day first, then by name.
 
@@ -59,17 +60,20 @@ class EventDefinitionsApi(Controller):
         descending. `event_type` is `event`, `event_custom` or `event_posthog` (its name starts
         with `$`). `excluded_properties` is a JSON list of names to leave out. Every word of
         `search` must occur in the name. `exclude_hidden=true` is another name of `hidden=false`.
+        `tags` is a JSON list of which one must match, `owner` the id of a user.
         """
         page = request.page
-        if hidden and exclude_hidden:
-            raise Invalid("Set hidden or exclude_hidden, not both.", attr="exclude_hidden")
         query = DefinitionQuery(
             words=read_words(search),
             order=read_order(ordering or ()),
             event_type=_event_type(event_type),
             excluded=read_names(excluded_properties, "excluded_properties"),
-            hidden=False if exclude_hidden else hidden,
-            verified=verified,
+            details=DetailQuery(
+                tags=normal_tags(read_names(tags, "tags")),
+                owner=owner,
+                hidden=read_hidden(hidden, exclude_hidden),
+                verified=verified,
+            ),
             limit=page.limit,
             offset=page.offset,
         )
@@ -106,7 +110,11 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[DefinitionChanges],
         definitions: NamedDependency[DefinitionService],
     ) -> EventDefinitionBody:
-        """Update a definition. `tags` replace existing ones. Stored events keep the former name."""
+        """Update a definition.
+
+        `tags` replace existing ones. `hidden` and `verified` take the place of each other. Stored
+        events keep the former name.
+        """
         sent = given_fields(data)
         changed = await definitions.change_definition(request.author, definition_id, sent)
         return definition_body(changed)
@@ -144,7 +152,8 @@ class EventDefinitionsApi(Controller):
         definition_id: FromPath[UUID],
         definitions: NamedDependency[DefinitionService],
     ) -> Marks:
-        return await definitions.store.get_marks(request.project.id, definition_id)
+        stored = await definitions.store.get_definition(request.project.id, definition_id)
+        return Marks(hidden=stored.hidden, verified=stored.verified)
 
     @patch("/{definition_id:str}/marks", summary="Mark an event as hidden or verified")
     async def mark(
@@ -154,8 +163,10 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[MarkChanges],
         definitions: NamedDependency[DefinitionService],
     ) -> Marks:
-        """Change the marks. Omitted fields stay unchanged."""
-        return await definitions.change_marks(request.author, definition_id, given_fields(data))
+        """Change the marks. Each takes the place of the other; omitted fields stay unchanged."""
+        sent = given_fields(data)
+        changed = await definitions.change_definition(request.author, definition_id, sent)
+        return Marks(hidden=changed.hidden, verified=changed.verified)
 
     @get("/{definition_id:str}/volume", summary="Count an event by day")
     async def volume(

@@ -4,15 +4,16 @@ Source: capture.md sections 6 and 7.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from fanion.errors import Invalid
+from fanion.events.definitions.details import DetailQuery, Details
 
 EVENT_TYPES = ("event", "event_custom", "event_posthog")
 _ORDERINGS = ("name", "last_seen_at", "last_seen_at::date")
@@ -20,24 +21,27 @@ WORDS_MAX = 20  # words of a search; each one costs three comparisons
 
 
 class PlainEventDefinition(Struct, frozen=True, kw_only=True):
-    """The fields of an event definition that users set: those that are exported and imported."""
+    """The fields of an event definition, besides its details, that are exported and imported."""
 
     name: str
     created_at: datetime | None
     last_seen_at: datetime | None
-    tags: list[str]
     post_to_chat: bool
 
 
-# Fields whose changes are recorded in the activity log.
+# Fields whose changes are recorded in the activity log, in addition to the details.
 RECORDED = PlainEventDefinition.__struct_fields__
 
 
-class EventDefinitionRecord(PlainEventDefinition, frozen=True, kw_only=True):
+class EventDefinitionRecord(Details, frozen=True, kw_only=True):
     """An event definition as it is stored and returned."""
 
     id: UUID
+    name: str
+    created_at: datetime | None
+    last_seen_at: datetime | None
     last_updated_at: datetime | None
+    post_to_chat: bool
 
 
 class EventDefinition(EventDefinitionRecord, frozen=True, kw_only=True):
@@ -46,23 +50,9 @@ class EventDefinition(EventDefinitionRecord, frozen=True, kw_only=True):
     project_id: int
 
     def recorded_fields(self) -> dict[str, Any]:
-        """Return the recorded fields as JSON."""
-        values: dict[str, Any] = msgspec.to_builtins(
-            {name: getattr(self, name) for name in RECORDED}
-        )
-        return values
-
-
-class Marks(Struct, frozen=True, kw_only=True):
-    """The marks that users gave an event; never both."""
-
-    hidden: Annotated[bool, Meta(description="Hidden from lists of suggestions.")]
-    verified: Annotated[bool, Meta(description="Known to be correct. Excludes `hidden`.")]
-
-
-def check_marks(marks: Marks) -> None:
-    if marks.hidden and marks.verified:
-        raise Invalid("An event cannot be both hidden and verified.")
+        """Return the fields whose changes are recorded in the activity log, as JSON."""
+        own = {name: getattr(self, name) for name in RECORDED}
+        return {**msgspec.to_builtins(own), **self.recorded_details}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +79,13 @@ class DefinitionQuery:
         words: Words that must all occur in the name, in any case.
         order: The most significant first.
         excluded: Names to leave out.
-        hidden: True, False, or None for any.
-        verified: True, False, or None for any.
     """
 
     words: Sequence[str] = ()
     order: Sequence[Ordering] = DEFAULT_ORDER
     event_type: str = "event"
     excluded: Sequence[str] = ()
-    hidden: bool | None = None
-    verified: bool | None = None
+    details: DetailQuery = field(default_factory=DetailQuery)
     limit: int = 100
     offset: int = 0
 

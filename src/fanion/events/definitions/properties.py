@@ -8,14 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from fanion.events.definitions.details import Details
+
+GROUP_INDEX_MAX = 4
 # Properties of a person or a group rather than of the event.
 UNTRACKED = frozenset(
-    ["$set", "$set_once", "$unset", "$groups", *(f"$group_{index}" for index in range(5))]
+    [
+        *("$set", "$set_once", "$unset", "$groups"),
+        *(f"$group_{index}" for index in range(GROUP_INDEX_MAX + 1)),
+    ]
 )
 
 _UNIX_TIME = re.compile(r"\d{10}(\.\d+)?|\d{13}", re.ASCII)
@@ -35,6 +41,10 @@ _DATE_TIME = re.compile(
 _TEXT_MAX = 64  # longer text is not a date
 
 
+PropertyOwner = Literal["event", "person", "group"]
+PERSONS = -1  # in the place of the index of a group type
+
+
 class PropertyType(StrEnum):
     NUMERIC = "Numeric"
     STRING = "String"
@@ -42,19 +52,23 @@ class PropertyType(StrEnum):
 
 
 class PlainPropertyDefinition(Struct, frozen=True, kw_only=True):
-    """The fields of a property definition that are exported and imported."""
+    """The fields of a property definition, besides its details, that are exported and imported."""
 
     name: str
+    property_type: PropertyType | None
+
+
+class PropertyDefinition(Details, frozen=True, kw_only=True):
+    """A property of a project's events, persons or groups, as it is stored and returned."""
+
+    id: UUID
+    name: str
+    type: PropertyOwner
+    group_type_index: Annotated[int | None, Meta(description="Only of properties of groups.")]
     property_type: Annotated[
         PropertyType | None, Meta(description="Type of the first value with a known type.")
     ]
     event_names: Annotated[list[str], Meta(description="Events that carry it, the first 100.")]
-
-
-class PropertyDefinition(PlainPropertyDefinition, frozen=True, kw_only=True):
-    """A property of a project's events, as it is stored and returned."""
-
-    id: UUID
 
 
 def detect_type(name: str, value: object) -> PropertyType | None:
@@ -104,6 +118,7 @@ ONE_IN = 8
 READ_AGAIN = timedelta(minutes=5)
 
 Types = dict[str, PropertyType | None]
+NO_ACTORS: Mapping[int, Sequence[Mapping[str, Any]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +128,45 @@ class NewProperties:
     Attributes:
         types: Of names that are new to the project or had no type.
         carried: Event → names that it was not known to have.
+        actors: The same as `types` of persons, by `PERSONS`, and of groups, by the index of their
+            type.
     """
 
     types: Mapping[str, PropertyType | None] = field(default_factory=dict)
     carried: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    actors: Mapping[int, Types] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ActorProperties:
+    """The stored properties of persons, or of the groups of a type.
+
+    Attributes:
+        types: Of all stored names.
+        untyped: Names without a type that were not examined since the last read.
+    """
+
+    types: Types = field(default_factory=dict)
+    untyped: set[str] = field(default_factory=set)
+
+    def new(self, changed: Iterable[Mapping[str, Any]]) -> Types:
+        """Return names that are not stored yet, or whose missing type is found.
+
+        Args:
+            changed: The properties of the persons or groups that a batch creates or changes.
+        """
+        new: Types = {}
+        for properties in changed:
+            names = properties.keys() - self.types.keys() | self.untyped & properties.keys()
+            for name in sorted(filter(is_trackable, names)):
+                has_room = name in self.types or len(self.types) + len(new) < NAMES_MAX
+                if has_room and new.get(name) is None:
+                    new[name] = detect_type(name, properties[name])
+        return new
+
+    def add(self, written: Types) -> None:
+        self.types.update(written)
+        self.untyped -= written.keys()
 
 
 @dataclass(slots=True)
@@ -126,16 +176,23 @@ class ProjectProperties:
     Attributes:
         types: Of all stored names.
         carried: Event → stored names that have a type or were examined since the last read.
+        actors: Those of persons, by `PERSONS`, and of groups, by the index of their type.
     """
 
     types: Types
     carried: dict[str, set[str]] = field(default_factory=dict)
+    actors: dict[int, ActorProperties] = field(default_factory=dict)
 
-    def new(self, seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> NewProperties:
+    def new(
+        self,
+        seen: Mapping[str, Sequence[Mapping[str, Any]]],
+        actors: Mapping[int, Sequence[Mapping[str, Any]]] = NO_ACTORS,
+    ) -> NewProperties:
         """Return the properties that are not stored yet.
 
         Args:
             seen: Event → the properties of all its occurrences in a batch.
+            actors: The properties of the persons and groups that a batch creates or changes.
         """
         types: Types = {}
         carried: dict[str, Sequence[str]] = {}
@@ -150,12 +207,21 @@ class ProjectProperties:
             self._detect(accepted, occurrences, types)
             if accepted:
                 carried[event] = accepted
-        return NewProperties(types, carried)
+        return NewProperties(types, carried, self._new_of_actors(actors))
+
+    def _new_of_actors(self, actors: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[int, Types]:
+        new = {
+            index: self.actors.get(index, ActorProperties()).new(changed)
+            for index, changed in actors.items()
+        }
+        return {index: types for index, types in new.items() if types}
 
     def add_properties(self, written: NewProperties) -> None:
         self.types.update(written.types)
         for event, names in written.carried.items():
             self.carried.setdefault(event, set()).update(names)
+        for index, types in written.actors.items():
+            self.actors.setdefault(index, ActorProperties()).add(types)
 
     def _has_room(self, name: str, types: Types) -> bool:
         return name in self.types or name in types or len(self.types) + len(types) < NAMES_MAX

@@ -1,43 +1,42 @@
-"""Property definitions over HTTP: the properties that events have, and their detected types.
+"""Property definitions over HTTP: properties of events, persons and groups, and their types.
 
-The paths and names are PostHog's; `event_names` is Fanion's own.
+The paths and names are PostHog's; `event_names`, `owner` and lists of groups by index are Fanion's
+own.
 
 Source: capture.md section 6.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 from uuid import UUID
 
-from litestar import Controller, get
+from litestar import Controller, get, patch
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, QueryParameter
-from msgspec import Meta
-from msgspec.structs import asdict
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 
 from fanion.db.engine import Records
-from fanion.errors import NotFound
+from fanion.errors import Invalid
 from fanion.events.columns_worker import KnownColumns
+from fanion.events.definitions.details import DetailQuery, read_hidden
 from fanion.events.definitions.model import read_names, read_words
-from fanion.events.definitions.properties import PropertyDefinition, PropertyType
+from fanion.events.definitions.properties import GROUP_INDEX_MAX, PERSONS, PropertyDefinition
+from fanion.events.definitions.property_service import PropertyService
 from fanion.events.definitions.property_store import (
     PropertyQuery,
     find_properties,
     get_property,
 )
+from fanion.events.definitions.schemas import (
+    PropertyChanges,
+    PropertyDefinitionBody,
+    property_body,
+)
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import no_choice
+from fanion.rest.validation import given_fields, normal_tags
 
-
-class PropertyDefinitionBody(PropertyDefinition, frozen=True, kw_only=True):
-    is_numerical: bool
-    column_bytes: Annotated[
-        int | None,
-        Meta(
-            description="The size of the dedicated column in the event store that makes questions "
-            "about the property faster; null without one."
-        ),
-    ]
+OWNERS: Final = ("event", "person", "group")
 
 
 class PropertyDefinitionsApi(Controller):
@@ -57,14 +56,20 @@ class PropertyDefinitionsApi(Controller):
         excluded_properties: FromQuery[str | None] = None,
         is_numerical: FromQuery[bool | None] = None,
         kind: Annotated[str | None, QueryParameter(name="type")] = None,
+        group_type_index: Annotated[int | None, QueryParameter(ge=0, le=GROUP_INDEX_MAX)] = None,
+        hidden: FromQuery[bool | None] = None,
+        exclude_hidden: FromQuery[bool] = False,
+        verified: FromQuery[bool | None] = None,
+        tags: FromQuery[str | None] = None,
+        owner: FromQuery[int | None] = None,
     ) -> Paged[PropertyDefinitionBody]:
         """List property definitions by name.
 
-        `properties` is a list of names with commas between them; `event_names` and
-        `excluded_properties` are JSON lists. The only `type` is `event`.
+        `properties` is a list of names with commas between them; `event_names`,
+        `excluded_properties` and `tags`, of which one must match, are JSON lists. `type` is `event`
+        (the default), `person` or `group`, the latter with `group_type_index`. `owner` is the id of
+        a user, `exclude_hidden=true` another name of `hidden=false`.
         """
-        if kind not in (None, "", "event"):
-            raise no_choice(kind, ("event",), "type")
         page = request.page
         query = PropertyQuery(
             words=read_words(search),
@@ -72,11 +77,18 @@ class PropertyDefinitionsApi(Controller):
             excluded=read_names(excluded_properties, "excluded_properties"),
             events=read_names(event_names, "event_names"),
             is_numeric=is_numerical,
+            actors=_actors(kind, group_type_index),
+            details=DetailQuery(
+                tags=normal_tags(read_names(tags, "tags")),
+                owner=owner,
+                hidden=read_hidden(hidden, exclude_hidden),
+                verified=verified,
+            ),
             limit=page.limit,
             offset=page.offset,
         )
         definitions, count = await find_properties(records, request.project.id, query)
-        bodies = [_property_body(definition, columns) for definition in definitions]
+        bodies = [_body(definition, columns) for definition in definitions]
         return page.with_results(bodies, count)
 
     @get("/{definition_id:str}", summary="Retrieve a property definition")
@@ -88,15 +100,52 @@ class PropertyDefinitionsApi(Controller):
         columns: NamedDependency[KnownColumns],
     ) -> PropertyDefinitionBody:
         definition = await get_property(records, request.project.id, definition_id)
-        if definition is None:
-            raise NotFound
-        return _property_body(definition, columns)
+        return _body(definition, columns)
 
+    @patch("/{definition_id:str}", summary="Update a property definition")
+    async def change(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        data: RequestBody[PropertyChanges],
+        property_service: NamedDependency[PropertyService],
+        columns: NamedDependency[KnownColumns],
+    ) -> PropertyDefinitionBody:
+        """Set description, owner, tags and marks.
 
-def _property_body(definition: PropertyDefinition, columns: KnownColumns) -> PropertyDefinitionBody:
-    column = columns.stored.get(definition.name)
-    return PropertyDefinitionBody(
-        **asdict(definition),
-        is_numerical=definition.property_type is PropertyType.NUMERIC,
-        column_bytes=None if column is None else column.size_bytes,
+        `tags` replace existing ones. `hidden` and `verified` take the place of each other.
+        """
+        sent = given_fields(data)
+        definition = await property_service.change_property(request.author, definition_id, sent)
+        return _body(definition, columns)
+
+    @get(
+        "/{definition_id:str}/activity",
+        summary="List a property definition's activity",
+        scope="activity_log:read",
     )
+    async def activity(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        records: NamedDependency[Records],
+    ) -> ActivityPage:
+        await get_property(records, request.project.id, definition_id)
+        return await activity_page(request, records, "PropertyDefinition", str(definition_id))
+
+
+def _actors(kind: str | None, group_type_index: int | None) -> int | None:
+    if kind not in (None, "", *OWNERS):
+        raise no_choice(kind, OWNERS, "type")
+    if kind == "group":
+        if group_type_index is None:
+            raise Invalid("Set it for properties of groups.", attr="group_type_index")
+        return group_type_index
+    if group_type_index is not None:
+        raise Invalid("Set type=group with it.", attr="group_type_index")
+    return PERSONS if kind == "person" else None
+
+
+def _body(definition: PropertyDefinition, columns: KnownColumns) -> PropertyDefinitionBody:
+    column = columns.stored.get(definition.name) if definition.type == "event" else None
+    return property_body(definition, None if column is None else column.size_bytes)

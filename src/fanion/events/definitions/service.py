@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import Author
 from fanion.errors import Invalid, Unavailable
-from fanion.events.definitions.model import EventDefinition, Marks
+from fanion.events.definitions.model import EventDefinition
 from fanion.events.definitions.schemas import (
     VOLUMES_MAX,
     DayVolume,
@@ -22,11 +22,9 @@ from fanion.events.definitions.store import (
     DefinitionStore,
     delete_definition,
     update_definition,
-    update_marks,
 )
 from fanion.events.event import EventStoreUnavailable, last_days
 from fanion.events.storage.store import EventStore
-from fanion.rest.validation import normal_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +41,12 @@ class DefinitionService:
 
         Raises:
             NotFound: There is no such definition.
-            Invalid: Another definition has this name.
+            Invalid: Another definition has this name, or the details cannot be set.
         """
         await self.store.get_definition(author.project_id, definition_id)
-        values = dict(sent)
-        tags = values.pop("tags", None)
-        if tags is not None:
-            values["tags"] = normal_tags(tags)
         try:
             async with self.store.records.write() as connection:
-                return await connection.run_sync(update_definition, author, definition_id, values)
+                return await connection.run_sync(update_definition, author, definition_id, sent)
         except IntegrityError:
             raise Invalid(
                 "There is already an event definition with this name.", code="unique", attr="name"
@@ -65,18 +59,6 @@ class DefinitionService:
         """
         async with self.store.records.write() as connection:
             await connection.run_sync(delete_definition, author, definition_id)
-
-    async def change_marks(
-        self, author: Author, definition_id: UUID, changes: Mapping[str, bool]
-    ) -> Marks:
-        """Change the marks of a definition.
-
-        Raises:
-            NotFound: There is no such definition.
-            Invalid: Both marks would be set.
-        """
-        async with self.store.records.write() as connection:
-            return await connection.run_sync(update_marks, author, definition_id, changes)
 
     async def volume(self, definition: EventDefinition, zone: str, now: datetime) -> VolumeBody:
         """Count an event by day.

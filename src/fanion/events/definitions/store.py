@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from msgspec.structs import asdict, replace
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     Select,
     delete,
     func,
@@ -19,25 +17,30 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import ActivityRecord, Author, changed_fields
+from fanion.activity.model import ActivityRecord, Author, ItemState, item_record
 from fanion.activity.store import record_activity
-from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_marks
 from fanion.db.schema.tables import event_definitions
 from fanion.errors import NotFound
-from fanion.events.definitions.model import (
-    DefinitionQuery,
-    EventDefinition,
-    Marks,
-    Ordering,
-    check_marks,
+from fanion.events.definitions.details import changed_columns, stored_details, user_ids
+from fanion.events.definitions.details_store import (
+    detail_conditions,
+    require_owner,
+    write_details,
 )
-from fanion.rest.validation import shared_fields
+from fanion.events.definitions.model import RECORDED, DefinitionQuery, EventDefinition, Ordering
+from fanion.projects.organizations.store import read_user_summaries
 
 _definition = event_definitions.c
 _mark = event_marks.c
 _with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _definition.id)
+_COLUMNS = ("id", "project_id", *RECORDED, "last_updated_at")
+# Those of the details that are stored beside the definition.
+_MARKED = (
+    *("description", "owner_id", "hidden", "verified", "verified_at", "verified_by_id"),
+    "updated_by_id",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +62,12 @@ class DefinitionStore:
         count = select(func.count()).select_from(_with_marks).where(*conditions)
         async with self.records.read() as connection:
             total = await connection.scalar(count)
-            return [_definition_of_row(row) for row in await connection.execute(page)], total or 0
+            return await connection.run_sync(_read_definitions, page), total or 0
 
     async def get_definition(self, project_id: int, definition_id: UUID) -> EventDefinition:
         """Return a definition, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get_definition, project_id, definition_id)
-
-    async def get_marks(self, project_id: int, definition_id: UUID) -> Marks:
-        """Return the marks of a definition; raise NotFound if there is no such definition."""
-        async with self.records.read() as connection:
-            return await connection.run_sync(get_marks, project_id, definition_id)
 
 
 def add_definition(connection: Connection, project_id: int, values: Mapping[str, Any]) -> UUID:
@@ -91,24 +89,33 @@ def new_row(project_id: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def update_definition(
-    connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
+    connection: Connection, author: Author, definition_id: UUID, sent: Mapping[str, Any]
 ) -> EventDefinition:
-    """Set columns of a definition.
+    """Set fields of a definition.
+
+    Args:
+        sent: By name; `owner` is the id of a user.
 
     Raises:
         NotFound: There is no such definition.
+        Invalid: Both marks are to be set, or the owner is no member of the organization.
         IntegrityError: Another definition has this name.
     """
     before = lock_definition(connection, author.project_id, definition_id)
+    values = changed_columns(before, sent, author)
     if not values:
         return before
+    require_owner(connection, author, values)
+    own = {name: value for name, value in values.items() if name not in _MARKED}
     connection.execute(
         update(event_definitions)
         .where(_definition.project_id == author.project_id, _definition.id == definition_id)
-        .values(**values, last_updated_at=author.now)
+        .values(**own, last_updated_at=author.now)
     )
+    marked = {name: value for name, value in values.items() if name in _MARKED}
+    write_details(connection, event_marks, {"definition_id": definition_id}, marked)
     after = _get_definition(connection, author.project_id, definition_id)
-    _record_change(connection, author, after, before.recorded_fields(), after.recorded_fields())
+    _record_change(connection, author, before, after)
     return after
 
 
@@ -135,62 +142,20 @@ def lock_definition(
     return _get_definition(connection, project_id, definition_id, for_update=True)
 
 
-def get_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks:
-    """Return the marks of a definition; raise NotFound if there is no such definition."""
-    statement = (
-        select(_mark.hidden, _mark.verified)
-        .select_from(_with_marks)
-        .where(_definition.project_id == project_id, _definition.id == definition_id)
-    )
-    row = connection.execute(statement).first()
-    if row is None:
-        raise NotFound
-    return Marks(hidden=bool(row.hidden), verified=bool(row.verified))
-
-
-def put_marks(connection: Connection, definition_id: UUID, marks: Marks) -> None:
-    """Set the marks of a definition, without an entry in the activity log."""
-    new = asdict(marks)
-    statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
-    connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
-
-
-def update_marks(
-    connection: Connection, author: Author, definition_id: UUID, changes: Mapping[str, bool]
-) -> Marks:
-    """Change the marks of a definition.
-
-    Raises:
-        NotFound: There is no such definition.
-        Invalid: Both marks would be set.
-    """
-    definition = lock_definition(connection, author.project_id, definition_id)
-    before = get_marks(connection, author.project_id, definition_id)
-    after = replace(before, **changes)
-    check_marks(after)
-    put_marks(connection, definition_id, after)
-    _record_change(connection, author, definition, asdict(before), asdict(after))
-    return after
+def put_details(connection: Connection, definition_id: UUID, values: Mapping[str, Any]) -> None:
+    """Set details of a definition, by column, without an entry in the activity log."""
+    write_details(connection, event_marks, {"definition_id": definition_id}, values)
 
 
 def _record_change(
-    connection: Connection,
-    author: Author,
-    definition: EventDefinition,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    connection: Connection, author: Author, before: EventDefinition, after: EventDefinition
 ) -> None:
-    record_activity(
-        connection,
-        ActivityRecord(
-            author=author,
-            scope="EventDefinition",
-            item_id=str(definition.id),
-            activity="updated",
-            name=definition.name,
-            changes=changed_fields("EventDefinition", before, after, before),
-        ),
-    )
+    former, state = _state(before), _state(after)
+    record_activity(connection, item_record(author, "EventDefinition", former, state))
+
+
+def _state(definition: EventDefinition) -> ItemState:
+    return ItemState(str(definition.id), definition.name, definition.recorded_fields())
 
 
 def _conditions(query: DefinitionQuery) -> Iterable[ColumnElement[bool]]:
@@ -200,10 +165,7 @@ def _conditions(query: DefinitionQuery) -> Iterable[ColumnElement[bool]]:
         yield is_default if query.event_type == "event_posthog" else ~is_default
     if query.excluded:
         yield _definition.name.not_in(query.excluded)
-    if query.hidden is not None:
-        yield func.coalesce(_mark.hidden, False).is_(query.hidden)
-    if query.verified is not None:
-        yield func.coalesce(_mark.verified, False).is_(query.verified)
+    yield from detail_conditions(event_marks, _definition.tags, query.details)
 
 
 def _contains(word: str) -> ColumnElement[bool]:
@@ -237,16 +199,25 @@ def _get_definition(
     )
     if for_update:
         statement = statement.with_for_update(of=event_definitions)
-    row = connection.execute(statement).first()
-    if row is None:
+    definition = next(iter(_read_definitions(connection, statement)), None)
+    if definition is None:
         raise NotFound
-    return _definition_of_row(row)
+    return definition
 
 
 def _select_definitions() -> Select[Any]:
-    columns = (_definition[name] for name in EventDefinition.__struct_fields__)
-    return select(*columns).select_from(_with_marks)
+    columns = [_definition[name] for name in (*_COLUMNS, "tags")]
+    marks = [_mark[name] for name in _MARKED]
+    updated_at = _definition.last_updated_at.label("updated_at")
+    return select(*columns, *marks, updated_at).select_from(_with_marks)
 
 
-def _definition_of_row(row: Row[Any]) -> EventDefinition:
-    return EventDefinition(**shared_fields(row, EventDefinition))
+def _read_definitions(connection: Connection, statement: Select[Any]) -> list[EventDefinition]:
+    rows = connection.execute(statement).all()
+    users = read_user_summaries(connection, (user for row in rows for user in user_ids(row)))
+    return [
+        EventDefinition(
+            **{name: getattr(row, name) for name in _COLUMNS}, **stored_details(row, users)
+        )
+        for row in rows
+    ]

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from fanion.events.definitions.properties import NewProperties, ProjectProperties
+from fanion.events.definitions.properties import PERSONS, NewProperties, ProjectProperties
 from fanion.events.event import Erasure, Event, GroupRow, PersonRow
 from fanion.groups.model import (
     GroupChange,
@@ -263,7 +263,7 @@ class Resolution:
             groups,
             {key: group.version for key, group in self._known.groups.items()},
             frozenset(by_name),
-            self._known.properties.new(by_name),
+            self._known.properties.new(by_name, _changed_properties(changes, groups)),
             self._erased,
             self._known.version_floor,
             tally_of(
@@ -309,6 +309,18 @@ def properties_by_name(arrived: Iterable[ReceivedEvent]) -> dict[str, list[Mappi
         else:
             by_name[prepared.name] = [prepared.properties]
     return by_name
+
+
+def _changed_properties(
+    changes: Changes, groups: Mapping[tuple[int, str], GroupState]
+) -> Mapping[int, Sequence[Mapping[str, Any]]]:
+    """Return the properties of the persons and groups to write, as `ProjectProperties` wants."""
+    changed: dict[int, list[Mapping[str, Any]]] = {}
+    if changes.created or changes.updated:
+        changed[PERSONS] = [person.properties for person in (*changes.created, *changes.updated)]
+    for (index, _), group in groups.items():
+        changed.setdefault(index, []).append(group.properties)
+    return changed
 
 
 def _changed_groups(

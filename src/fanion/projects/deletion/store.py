@@ -20,11 +20,13 @@ from fanion.db.schema.activity import activity_log, event_copies
 from fanion.db.schema.cohorts import cohort_imports, cohort_recounts, cohorts
 from fanion.db.schema.events import (
     actions,
+    actor_properties,
     event_properties,
     ingestion_counts,
     ingestion_examples,
     ingestion_ledger,
     property_definitions,
+    property_marks,
 )
 from fanion.db.schema.experiments import (
     experiment_holdouts,
@@ -113,6 +115,8 @@ EMPTIED: Final[tuple[Table, ...]] = (
     actions,
     event_definitions,
     property_definitions,
+    actor_properties,
+    property_marks,
     event_properties,
     event_copies,
     ingestion_ledger,

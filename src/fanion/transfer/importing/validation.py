@@ -45,6 +45,7 @@ from fanion.transfer.document import (
     FlagEntry,
     HoldoutEntry,
     InsightEntry,
+    PropertyDefinitionEntry,
     SegmentEntry,
     label_of,
     schema_fault,
@@ -103,6 +104,10 @@ def normalised(document: Document) -> Document:
             structs.replace(definition, tags=normal_tags(definition.tags))
             for definition in document.event_definitions
         ],
+        property_definitions=[
+            structs.replace(definition, tags=definition.tags and normal_tags(definition.tags))
+            for definition in document.property_definitions
+        ],
         actions=[
             structs.replace(action, name=action.name.strip(), tags=normal_tags(action.tags))
             for action in document.actions
@@ -144,6 +149,8 @@ def find_faults(
     roles = {folded(role.name) for role in document.roles}
     for index, definition in enumerate(document.event_definitions):
         yield from _entry_fault("event_definitions", index, definition, _check_definition)
+    for index, entry in enumerate(document.property_definitions):
+        yield from _entry_fault("property_definitions", index, entry, _check_definition)
     for index, action in enumerate(document.actions):
         yield from _entry_fault("actions", index, action, _check_action)
     for index, cohort in enumerate(document.cohorts):
@@ -368,9 +375,9 @@ def _normal_flag(flag: FlagEntry) -> FlagEntry:
     )
 
 
-def _check_definition(definition: EventDefinitionEntry) -> None:
+def _check_definition(definition: EventDefinitionEntry | PropertyDefinitionEntry) -> None:
     if definition.hidden and definition.verified:
-        raise ValueError("hidden: an event definition cannot be both hidden and verified")
+        raise ValueError("hidden: a definition cannot be both hidden and verified")
 
 
 def _check_action(action: ActionEntry) -> None:

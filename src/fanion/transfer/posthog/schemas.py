@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fanion.actions.model import ActionStep, Matching
+from fanion.events.definitions.details import DESCRIPTION_CHARS_MAX as DETAILS_CHARS_MAX
 from fanion.events.definitions.properties import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
@@ -64,11 +65,17 @@ class PosthogCohort(Struct):
     deleted: bool = False
 
 
+class PosthogOwner(Struct):
+    email: str | None = None
+
+
 class PosthogEventDefinition(Struct):
     name: str
     tags: list[str] | None = None
     post_to_chat: bool | None = None
     post_to_slack: bool | None = None
+    description: str | None = None
+    owner: PosthogOwner | None = None
     hidden: bool | None = None
     verified: bool | None = None
     created_at: datetime | None = None
@@ -79,6 +86,11 @@ class PosthogPropertyDefinition(Struct):
     name: str
     property_type: str | None = None
     event_names: list[str] | None = None
+    description: str | None = None
+    owner: PosthogOwner | None = None
+    tags: list[str] | None = None
+    hidden: bool | None = None
+    verified: bool | None = None
 
 
 class PosthogGroupType(Struct):
@@ -255,8 +267,10 @@ def event_definition(body: PosthogEventDefinition) -> EventDefinitionEntry:
         name=body.name,
         tags=body.tags or [],
         post_to_chat=bool(body.post_to_chat or body.post_to_slack),
+        description=_details_text(body.description),
+        owner=None if body.owner is None else body.owner.email,
         hidden=body.hidden,
-        verified=body.verified,
+        verified=body.verified and not body.hidden,
         created_at=body.created_at and as_utc(body.created_at),
         last_seen_at=body.last_seen_at and as_utc(body.last_seen_at),
     )
@@ -269,7 +283,16 @@ def property_definition(body: PosthogPropertyDefinition) -> PropertyDefinitionEn
         name=body.name,
         property_type=kinds.get(body.property_type or ""),
         event_names=sorted(body.event_names or []),
+        description=_details_text(body.description),
+        owner=None if body.owner is None else body.owner.email,
+        tags=body.tags,
+        hidden=body.hidden,
+        verified=body.verified and not body.hidden,
     )
+
+
+def _details_text(description: str | None) -> str | None:
+    return description and description.strip()[:DETAILS_CHARS_MAX]
 
 
 def group_types(bodies: Iterable[PosthogGroupType]) -> Mapping[str, int]:
