@@ -166,7 +166,7 @@ test("rows across a clock change have only known values, the last one still in p
     row(1, "2026-03-30T00:00:00+02:00", 30, 3),
     row(2, "2026-03-31T00:00:00+02:00", 2),
   ]);
-  const cohorts = readCohorts(answer, "day");
+  const cohorts = readCohorts(answer, question);
 
   assert.deepEqual(
     cohorts.map(({ partial }) => partial),
@@ -190,6 +190,46 @@ test("rows across a clock change have only known values, the last one still in p
     /^signed up, .*29.*, Anything, Day 1: 5$/,
   );
   assert.equal(behindRetention(asked, { selected_interval: 2, returning_interval: 1 }), null);
+});
+
+test("brackets and windows survive a round trip, are in the sentence and name the columns", () => {
+  const retention = { retentionCustomBrackets: [1, 3], timeWindowMode: "24_hour_windows" };
+  const question: Question = {
+    ...RETENTION,
+    breakdowns: [],
+    interval: "day",
+    options: { retention },
+  };
+  expectToStay(question, retentionQuery, readRetentionQuery);
+  assert.match(
+    sentenceText(asSentence(retentionSentence(question, NAMES))),
+    /for the first time in the period, per day.* in day 1 and days 2–4 after, in windows of 24 hours /,
+  );
+  const row = (label: number, date: string, ...counts: number[]) => ({
+    label: `Day ${label}`,
+    date,
+    values: counts.map((count) => ({ count })),
+  });
+  // Whoever began last on the 26th has the fourth window until the 1st.
+  const answer = answerOf(retentionQuery(question), [
+    row(0, "2026-03-25T00:00:00+01:00", 10, 5, 4),
+    row(1, "2026-03-26T00:00:00+01:00", 8, 4, 2),
+    row(2, "2026-03-29T00:00:00+01:00", 3, 1),
+  ]);
+
+  assert.deepEqual(
+    readCohorts(answer, question).map(({ partial }) => partial),
+    [undefined, 2, 1],
+  );
+  assert.deepEqual(retentionTable({ question, answer }).columns.slice(2), [
+    "Day 1 (%)",
+    "Day 2–4 (%)",
+  ]);
+
+  const reading = new Reading();
+  const wrong = { ...retentionQuery(question), retentionFilter: { retentionCustomBrackets: [0] } };
+  readRetentionQuery(wrong, reading);
+  assert.equal(reading.problems.length, 1);
 });
 
 const STICKINESS: Question = {

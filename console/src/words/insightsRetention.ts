@@ -3,6 +3,27 @@ import { counted, formatNumber } from "@/words/format";
 const NAMES = { hour: "Hour", day: "Day", week: "Week", month: "Month" } as const;
 type Period = keyof typeof NAMES;
 
+interface Span {
+  first: number;
+  last: number;
+}
+
+const numbersOf = ({ first, last }: Span): string =>
+  first === last ? formatNumber(first) : `${formatNumber(first)}–${formatNumber(last)}`;
+const list = new Intl.ListFormat("en");
+const bracketHint = (unit: string) =>
+  `How many ${unit}s each value covers: 1, 3, 7 shows ${unit} 1, ${unit}s 2 to 4 and ${unit}s 5 to 11.`;
+const LENGTHS = { hour: "60 minutes", day: "24 hours", week: "7 days", month: "30 days" } as const;
+
+const afterEach = (count: number, unit: Period): string =>
+  count === 1 ? `in the ${unit} after` : `in each of the ${formatNumber(count)} ${unit}s after`;
+const afterIn = (spans: readonly Span[], unit: Period): string => {
+  const named = spans.map(
+    (span) => `${span.first === span.last ? unit : `${unit}s`} ${numbersOf(span)}`,
+  );
+  return `in ${list.format(named)} after`;
+};
+
 export const words = {
   series: "First, and then",
   event: "Event",
@@ -16,6 +37,21 @@ export const words = {
   },
   intervals: "Intervals shown",
   occurrences: "Minimum times",
+  brackets: "Brackets",
+  bracketsHint: {
+    hour: bracketHint("hour"),
+    day: bracketHint("day"),
+    week: bracketHint("week"),
+    month: bracketHint("month"),
+  },
+  bracketsAllowed: (most: number) =>
+    `Whole numbers above 0, between commas, ${formatNumber(most)} in all at most.`,
+  windows: {
+    hour: `Windows of ${LENGTHS.hour} from the first event`,
+    day: `Windows of ${LENGTHS.day} from the first event`,
+    week: `Windows of ${LENGTHS.week} from the first event`,
+    month: `Windows of ${LENGTHS.month} from the first event`,
+  },
   cumulative: "Count later returns too",
   display: "Chart",
   displays: { ActionsTable: "Table", ActionsLineGraph: "Curve and table" },
@@ -35,7 +71,7 @@ export const words = {
   began: "Began",
   size: "Persons",
   sizeOfGroups: "Groups",
-  after: (period: Period, place: number) => `${NAMES[period]} ${formatNumber(place)}`,
+  after: (period: Period, span: Span) => `${NAMES[period]} ${numbersOf(span)}`,
   inPercent: (name: string) => `${name} (%)`,
   ofValue: (value: string, row: string) => `${value}, ${row}`,
   partial: "not over yet",
@@ -60,13 +96,18 @@ export const words = {
     groups: (type: string) => `how many ${type} groups did`,
   },
   firstTime: "for the first time ever",
+  firstInPeriod: "for the first time in the period",
   every: { hour: "per hour", day: "per day", week: "per week", month: "per month" },
   andThen: "and how many of them did",
   atLeast: (count: number) => `at least ${counted(count, "time", "times")}`,
-  ahead: (count: number, period: Period, isCumulative: boolean) => {
-    const unit = period;
-    const where =
-      count === 1 ? `in the ${unit} after` : `in each of the ${formatNumber(count)} ${unit}s after`;
-    return isCumulative ? `${where}, or later` : where;
+  ahead: (
+    spans: number | readonly Span[],
+    period: Period,
+    isCumulative: boolean,
+    hasWindows: boolean,
+  ) => {
+    const where = typeof spans === "number" ? afterEach(spans, period) : afterIn(spans, period);
+    const later = isCumulative ? `${where}, or later` : where;
+    return hasWindows ? `${later}, in windows of ${LENGTHS[period]} from their first event` : later;
   },
 } as const;

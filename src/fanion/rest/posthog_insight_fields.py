@@ -104,7 +104,7 @@ _OF_RETENTION = frozenset(
     {
         *("retention_type", "total_intervals", "period", "target_entity", "returning_entity"),
         *("selected_interval", "cumulative", "minimum_occurrences", "retention_custom_brackets"),
-        *("returning_interval",),
+        *("returning_interval", "time_window_mode"),
     }
 )
 _OF_OTHERS = frozenset(

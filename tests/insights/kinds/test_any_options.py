@@ -164,6 +164,8 @@ KINDS: dict[str, st.SearchStrategy[Json]] = {
         retention_type=("retention_recurring", "retention_first_time"),
         cumulative=SWITCH,
         minimum_occurrences=(1, 2),
+        time_window_mode=("strict_calendar_dates", "24_hour_windows"),
+        retention_custom_brackets=([], [1, 2], [11]),
         **COMMON,
         **BROKEN_DOWN,
     ),

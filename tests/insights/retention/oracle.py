@@ -46,31 +46,55 @@ def retention(
     first_time: bool = False,
     cumulative: bool = False,
     occurrences: int = 1,
+    window: timedelta | None = None,
+    sizes: Sequence[int] = (),
     who: Callable[[HistoryEvent], Any] | None = None,
 ) -> list[list[int]]:
     """Return the triangle of rows.
 
     Args:
         bounds: The starts of the rows, and the end of the last one.
+        window: The length of the windows that begin with the first event of a person.
+        sizes: The numbers of intervals that each value after the first covers.
         who: Returns the actor of an event, None if it is left out.
     """
     who = who or history.actor
     rows = len(bounds) - 1
-    triangle = [[0] * (rows - row) for row in range(rows)]
+    sizes = sizes or [1] * rows
+    brackets = [range(1 + sum(sizes[:n]), 1 + sum(sizes[: n + 1])) for n in range(len(sizes))]
+    known = [[own for own in brackets if row + own[-1] < rows] for row in range(rows)]
+    triangle = [[0] * (1 + len(known[row])) for row in range(rows)]
     everyone = {who(event) for event in history.once} - {None}
     for person in everyone:
-        own = [event for event in history.once if who(event) == person and event.at < bounds[-1]]
-        began = [_row(bounds, event.at) for event in own if target(event)][
-            : 1 if first_time else None
-        ]
-        back = [_row(bounds, event.at) for event in own if returning(event)]
-        came = {row for row in back if row is not None and back.count(row) >= occurrences}
-        for row in {row for row in began if row is not None}:
+        own = [event for event in history.once if who(event) == person]
+        began = [event.at for event in own if target(event) and event.at < bounds[-1]]
+        if window and not first_time:
+            began = [at for at in began if at >= bounds[0]]
+        began = began[: 1 if first_time or window else None]
+        back = [event.at for event in own if returning(event)]
+        for row in {_row(bounds, at) for at in began} - {None}:
+            assert row is not None
+            came = {
+                ahead
+                for ahead in range(1, rows - row)
+                if sum(_ahead(bounds, row, began[0], at, window) == ahead for at in back)
+                >= occurrences
+            }
             triangle[row][0] += 1
-            for ahead in range(1, rows - row):
-                later = {row + ahead} if not cumulative else set(range(row + ahead, rows))
-                triangle[row][ahead] += bool(came & later)
+            for place, bracket in enumerate(known[row], 1):
+                until = rows if cumulative else bracket[-1] + 1
+                triangle[row][place] += bool(came & set(range(bracket[0], until)))
     return triangle
+
+
+def _ahead(
+    bounds: Sequence[datetime], row: int, first: datetime, at: datetime, window: timedelta | None
+) -> int | None:
+    """Return how many intervals after a row a time lies, or how many windows after the first."""
+    if window:
+        return (at - first) // window
+    its = _row(bounds, at)
+    return None if its is None else its - row
 
 
 def _row(bounds: Sequence[datetime], at: datetime) -> int | None:

@@ -135,6 +135,67 @@ async def test_days_are_those_of_the_project_where_clocks_change(analyst: Analys
     ]
 
 
+def came_in(days: dict[int, tuple[int, ...]]) -> History:
+    """Return a history of persons, with the days of March on which each came."""
+    return History(
+        "UTC",
+        [
+            history_event("$pageview", who, f"2024-03-0{day} 10:00")
+            for who, own in days.items()
+            for day in own
+        ],
+    )
+
+
+BRACKETS: dict[str, Any] = ASKED | {
+    "date_to": "2024-03-06",
+    "total_intervals": 6,
+    "retention_custom_brackets": [1, 3],
+}
+
+
+async def test_a_bracket_counts_who_came_back_in_any_of_its_days(analyst: Analyst) -> None:
+    project = await analyst.store(came_in({1: (1, 2, 5), 2: (1, 4), 3: (2,)}))
+
+    rows = await analyst.ask(project, **BRACKETS)
+    later = await analyst.ask(project, **BRACKETS, cumulative=True)
+
+    # Days 2 to 4 after 3 March end with 7 March, which is not known.
+    assert counts(rows) == [[2, 1, 2], [2, 0, 1], [0, 0], [1, 0], [1, 0], [0]]
+    assert counts(later) == [[2, 2, 2], [2, 1, 1], [0, 0], [1, 0], [1, 0], [0]]
+    assert [value["label"] for value in rows[0]["values"]] == ["Day 0", "Day 1", "Day 2-4"]
+    at = {"selected_interval": 0, "returning_interval": 2}
+    assert await actors(analyst, project, **BRACKETS, **at) == [(ANN, [1, 1, 1]), (BOB, [1, 0, 1])]
+
+
+async def test_windows_are_of_24_hours_from_the_first_event_when_clocks_change(
+    analyst: Analyst,
+) -> None:
+    zone = "Europe/Berlin"  # the night before 31 March has an hour less
+    history = History(
+        zone,
+        [
+            history_event("$pageview", 1, "2024-03-30 12:00", zone),
+            history_event("$pageview", 1, "2024-03-31 12:30", zone),  # 23.5 hours
+            history_event("$pageview", 2, "2024-03-30 12:00", zone),
+            history_event("$pageview", 2, "2024-03-31 13:00", zone),  # 24 hours
+            history_event("$pageview", 3, "2024-03-30 23:00", zone),
+            history_event("$pageview", 3, "2024-03-31 00:30", zone),  # 1.5 hours
+            history_event("$pageview", 3, "2024-04-01 11:00", zone),  # 35 hours, after date_to
+        ],
+    )
+    project = await analyst.store(history)
+    question = ASKED | {"date_to": "2024-03-31", "total_intervals": 2}
+
+    rows = await analyst.ask(project, **question, time_window_mode="24_hour_windows")
+    calendar = await analyst.ask(project, **question)
+
+    assert (counts(rows), counts(calendar)) == ([[3, 2], [0]], [[3, 3], [3]])
+    place: dict[str, Any] = {"selected_interval": 0, "returning_interval": 1}
+    result = await actors(analyst, project, **question, **place, time_window_mode="24_hour_windows")
+    assert [who for who, _ in result] == [BOB, CID]
+
+
 async def test_weeks_begin_on_the_day_that_the_project_says(analyst: Analyst) -> None:
     history = History(
         "UTC",
@@ -249,6 +310,9 @@ async def test_people_of_a_value_are_those_who_came_back_then(analyst: Analyst) 
             {"cumulative": True},
             {"minimum_occurrences": 2},
             {"breakdown": "plan", "breakdown_limit": 1},
+            {"time_window_mode": "24_hour_windows"},
+            {"retention_custom_brackets": [1, 2], "time_window_mode": "24_hour_windows"},
+            {"retention_custom_brackets": [2, 1], "cumulative": True},
         )
     ),
 )
@@ -268,7 +332,7 @@ async def test_behind_each_number_are_as_many_people(
     for place, row in enumerate(rows):
         at = {"selected_interval": place % 4, "breakdown_value": row.get("breakdown_value")}
         result = await actors(analyst, project, **question, **at)
-        assert [sum(seen[n] for _, seen in result) for n in range(4 - place % 4)] == [
+        assert [sum(seen[n] for _, seen in result) for n in range(len(row["values"]))] == [
             value["count"] for value in row["values"]
         ]
 

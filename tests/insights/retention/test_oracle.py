@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -34,6 +35,8 @@ def is_pro(event: HistoryEvent) -> bool:
     return is_b(event) and event.properties.get("plan") == "pro"
 
 
+WIDTHS = {"Hour": 1, "Day": 24, "Week": 7 * 24, "Month": 30 * 24}
+
 Test = Callable[[HistoryEvent], bool]
 ENTITIES: list[tuple[dict[str, Any], Test, dict[str, Any], Test]] = [
     (A, is_a, A, is_a),
@@ -63,6 +66,8 @@ async def test_every_option_counts_as_the_model_does(
     first_time = data.draw(st.booleans(), "first time")
     cumulative = data.draw(st.booleans(), "cumulative")
     occurrences = data.draw(st.sampled_from((1, 1, 2)), "occurrences")
+    has_windows = data.draw(st.booleans(), "windows")
+    sizes = data.draw(st.sampled_from(((), (1, 3), (2, 1, 5))), "brackets")
 
     rows = await analyst.answer(
         history,
@@ -74,6 +79,8 @@ async def test_every_option_counts_as_the_model_does(
         retention_type="retention_first_time" if first_time else "retention_recurring",
         cumulative=cumulative,
         minimum_occurrences=occurrences,
+        time_window_mode="24_hour_windows" if has_windows else "strict_calendar_dates",
+        retention_custom_brackets=list(sizes),
     )
 
     bounds = starts(history.zone, period, number, NOW)
@@ -85,6 +92,8 @@ async def test_every_option_counts_as_the_model_does(
         first_time=first_time,
         cumulative=cumulative,
         occurrences=occurrences,
+        window=timedelta(hours=WIDTHS[period]) if has_windows else None,
+        sizes=sizes,
     )
     assert counts(rows) == expected
 

@@ -91,9 +91,34 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         '"often" is not a valid choice. Allowed are: retention_first_time, retention_recurring.',
     ),
     (
-        {"retention_custom_brackets": [1, 3]},
+        {"retention_custom_brackets": [1, 2.5]},
         "retention_custom_brackets",
-        "Retention questions with retention_custom_brackets are not supported. Leave it out.",
+        "Must be a list of whole numbers.",
+    ),
+    (
+        {"retention_custom_brackets": [True]},
+        "retention_custom_brackets",
+        "Must be a list of whole numbers.",
+    ),
+    (
+        {"retention_custom_brackets": "1, 3"},
+        "retention_custom_brackets",
+        "Must be a list of whole numbers.",
+    ),
+    (
+        {"retention_custom_brackets": [1, 0]},
+        "retention_custom_brackets",
+        "Ensure that each is between 1 and 63.",
+    ),
+    (
+        {"retention_custom_brackets": [1] * 64},
+        "retention_custom_brackets",
+        "Ensure this list has at most 63 elements.",
+    ),
+    (
+        {"retention_custom_brackets": [60, 4]},
+        "retention_custom_brackets",
+        "Brackets have at most 63 intervals in all.",
     ),
     ({"period": "day"}, "period", '"day" is not a valid choice. Did you mean "Day"?'),
     ({"total_intervals": 0}, "total_intervals", "Ensure this value is between 1 and 64."),
@@ -141,9 +166,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "Groups cannot be broken down by their persons. Use a property of type group.",
     ),
     (
-        {"time_window_mode": "24_hour_windows"},
+        {"time_window_mode": "48_hour_windows"},
         "time_window_mode",
-        '"24_hour_windows" is not a valid choice. Allowed are: strict_calendar_dates.',
+        '"48_hour_windows" is not a valid choice. Did you mean "24_hour_windows"?',
     ),
     (
         {"aggregation_type": "sum"},
@@ -166,6 +191,15 @@ def test_what_cannot_be_calculated_is_refused_by_name(
         read(**filters)
 
     assert (caught.value.attr, caught.value.detail) == (attr, detail)
+
+
+def test_brackets_and_windows_are_read_by_both_names() -> None:
+    asked = {"timeWindowMode": "24_hour_windows", "retentionCustomBrackets": [1, 3.0]}
+    newer = read_sent_query({"kind": "RetentionQuery", "retentionFilter": asked})
+    older = read(time_window_mode="24_hour_windows", retention_custom_brackets=[1, 3])
+
+    assert isinstance(newer, RetentionQuery)
+    assert (newer.has_windows, newer.sizes) == (older.has_windows, older.sizes) == (True, (1, 3))
 
 
 def test_options_of_other_kinds_and_of_drawing_are_passed_over() -> None:

@@ -105,6 +105,27 @@ class Fields:
             raise self.error(name, f"Ensure this value is between {least} and {most}.")
         return value
 
+    def wholes(self, name: str, least: int, most: int, items_max: int) -> tuple[int, ...]:
+        """Return a list of whole numbers, which are no texts."""
+        value = self.raw(name)
+        if value is None or value == "":
+            return ()
+        if not isinstance(value, list):
+            raise self.error(name, "Must be a list of whole numbers.")
+        if len(value) > items_max:
+            raise self.error(name, f"Ensure this list has at most {items_max} elements.")
+        numbers = [self._item_number(name, item) for item in value]
+        if not all(least <= number <= most for number in numbers):
+            raise self.error(name, f"Ensure that each is between {least} and {most}.")
+        return tuple(numbers)
+
+    def _item_number(self, name: str, item: object) -> int:
+        if isinstance(item, float) and item.is_integer():
+            return int(item)
+        if isinstance(item, bool) or not isinstance(item, int):
+            raise self.error(name, "Must be a list of whole numbers.")
+        return item
+
     def number(self, name: str, most: float) -> float | None:
         """Return a number, also from text; None when it is not given.
 

@@ -65,6 +65,16 @@ def whole(least: int, most: int, name: str = "", *, or_default: bool = False) ->
     return Option(read_whole, schema, name)
 
 
+def wholes(least: int, most: int, items_max: int, name: str = "") -> Option:
+    """Return the option of a list of whole numbers."""
+
+    def read_wholes(fields: Fields, name: str, _: Before) -> tuple[int, ...]:
+        return fields.wholes(name, least, most, items_max)
+
+    item = {"type": "integer", "minimum": least, "maximum": most}
+    return Option(read_wholes, listed(item, maxItems=items_max), name)
+
+
 def number(most: float, name: str = "") -> Option:
     """Return the option of a number of any sign but 0.
 

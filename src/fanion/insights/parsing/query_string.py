@@ -17,6 +17,7 @@ JSON_NAMES: Final = frozenset(
         *("formulaNodes", "target_entity", "returning_entity", "path_groupings"),
         *("exclude_events", "include_event_types", "local_path_cleaning_filters"),
         *("funnel_filter", "funnel_custom_steps", "stickiness_criteria"),
+        *("retention_custom_brackets",),
         *("funnel_correlation_names", "funnel_correlation_exclude_names"),
         *("funnel_correlation_event_names", "funnel_correlation_exclude_event_names"),
         *("funnel_correlation_person_entity", "funnel_correlation_property_values"),

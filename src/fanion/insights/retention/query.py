@@ -4,8 +4,9 @@ Source: insights.md, section 6.
 """
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Annotated, ClassVar, Final, Literal, get_args
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
 from fanion.errors import Invalid
 from fanion.insights.breakdowns import Breakdowns, read_breakdowns
@@ -15,7 +16,13 @@ from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.dates.whole_intervals import interval_with, intervals_of, last_intervals
 from fanion.insights.entities import SERIES, Entity, refuse_math
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import OFF, read_question, switch, whole, word
+from fanion.insights.parsing.options import (
+    read_question,
+    switch,
+    whole,
+    wholes,
+    word,
+)
 from fanion.insights.query import Scope
 from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS
 from fanion.properties.bindings import MICROSECOND
@@ -38,6 +45,15 @@ _PERIODS: Final[dict[str, Interval]] = {
     "Day": "day",
     "Week": "week",
     "Month": "month",
+}
+# Whether persons have windows of their own, by the words of the API.
+_WINDOWS: Final = {"strict_calendar_dates": False, "24_hour_windows": True}
+# The length of the windows that stand for each interval, as PostHog has them.
+_WIDTHS: Final[dict[Interval, timedelta]] = {
+    "hour": timedelta(hours=1),
+    "day": timedelta(hours=24),
+    "week": timedelta(days=7),
+    "month": timedelta(days=30),
 }
 _FIRST_EVER: Final = {
     "retention_first_ever_occurrence": (
@@ -73,6 +89,23 @@ def _breakdowns(fields: Fields, _: str, before: Before) -> Breakdowns | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Bracket:
+    """The intervals that one value covers.
+
+    Attributes:
+        first: How many intervals after that of the row it begins, from 1.
+        last: Its last interval.
+    """
+
+    first: int
+    last: int
+
+    @property
+    def numbers(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
 class RetentionQuery(Options):
     """The question of retention.
 
@@ -81,13 +114,15 @@ class RetentionQuery(Options):
             `date_from`.
         cumulative: Whether a value counts those who came back then or later.
         occurrences: The number of events that an interval needs for coming back in it.
+        has_windows: Whether intervals after the first are windows that begin with the person's
+            first event.
+        sizes: How many intervals each value after the first covers; empty for one each.
     """
 
     insight: ClassVar[Annotated[str, word(["RETENTION"], also=["retention"])]]
     display: ClassVar[Annotated[str, word(DISPLAYS)]]  # only affects drawing
     # Newer clients name what is always the case here.
     aggregation_type: ClassVar[Annotated[str, word(["count"])]]
-    time_window_mode: ClassVar[Annotated[str, word(["strict_calendar_dates"])]]
     scope: Scope
     target: Annotated[Entity, Option(_entity, _EVENT, "target_entity")] = ENTITY_DEFAULT
     returning: Annotated[Entity, Option(_entity, _EVENT, "returning_entity")] = ENTITY_DEFAULT
@@ -99,7 +134,22 @@ class RetentionQuery(Options):
     cumulative: Annotated[bool, switch()] = False
     occurrences: Annotated[int, whole(1, OCCURRENCES_MAX, "minimum_occurrences")] = 1
     breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
-    retention_custom_brackets: ClassVar[Annotated[None, OFF]]
+    has_windows: Annotated[
+        bool,
+        word(_WINDOWS, "time_window_mode"),
+        "`24_hour_windows` count from each person's first event, not by days of the calendar.",
+    ] = False
+    sizes: Annotated[
+        tuple[int, ...],
+        wholes(1, TOTAL_INTERVALS_MAX - 1, TOTAL_INTERVALS_MAX - 1, "retention_custom_brackets"),
+        "How many intervals each value after the first covers: `[1, 3, 7]`.",
+    ] = ()
+
+    def completed(self, fields: Fields) -> Self:
+        if sum(self.sizes) >= TOTAL_INTERVALS_MAX:
+            detail = f"Brackets have at most {TOTAL_INTERVALS_MAX - 1} intervals in all."
+            raise fields.error("retention_custom_brackets", detail)
+        return self
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -112,6 +162,34 @@ class RetentionQuery(Options):
     @property
     def period_name(self) -> str:
         return self.period.capitalize()
+
+    @property
+    def width(self) -> timedelta | None:
+        """Return the length of the windows, None for intervals of the calendar."""
+        return _WIDTHS[self.period] if self.has_windows else None
+
+    @property
+    def brackets(self) -> tuple[Bracket, ...]:
+        ends = tuple(accumulate(self.sizes))
+        return tuple(
+            Bracket(end - size + 1, end) for size, end in zip(self.sizes, ends, strict=True)
+        )
+
+    @property
+    def values_max(self) -> int:
+        """Return how many values a row can have."""
+        return 1 + len(self.sizes) if self.sizes else self.total_intervals
+
+    def values_of(self, row: int, rows: int) -> int:
+        """Return how many values a row has; what lies in the future has none.
+
+        Args:
+            row: From 0.
+            rows: How many there are.
+        """
+        if not self.sizes:
+            return min(rows - row, self.total_intervals)
+        return 1 + sum(row + bracket.last < rows for bracket in self.brackets)
 
     @property
     def rows_max(self) -> int:

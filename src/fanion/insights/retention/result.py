@@ -92,6 +92,7 @@ def _triangle(
 ) -> list[dict[str, Any]]:
     number = len(rows.starts)
     place = {name: value for name, value in broken_down.items() if name == "breakdown_value"}
+    labels = _labels(query)
     return [
         {
             "label": f"{query.period_name} {row}",
@@ -101,14 +102,23 @@ def _triangle(
                     "count": counts.get((row, ahead), 0),
                     "people": [],
                     "people_url": url(selected_interval=row, returning_interval=ahead, **place),
+                    **labels[ahead],
                 }
-                for ahead in range(min(number - row, query.total_intervals))
+                for ahead in range(query.values_of(row, number))
             ],
             "people_url": url(selected_interval=row, **place),
             **broken_down,
         }
         for row, start in enumerate(rows.starts)
     ]
+
+
+def _labels(query: RetentionQuery) -> Sequence[Mapping[str, str]]:
+    """Return what each value of a row says about itself: with brackets, which intervals it has."""
+    if not query.sizes:
+        return [{}] * query.total_intervals
+    numbers = ["0", *(bracket.numbers for bracket in query.brackets)]
+    return [{"label": f"{query.period_name} {number}"} for number in numbers]
 
 
 def _date(start: datetime, zone: ZoneInfo) -> str:

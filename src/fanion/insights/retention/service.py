@@ -27,9 +27,9 @@ from fanion.insights.retention.query import (
     read_retention,
 )
 from fanion.insights.retention.result import retention_result
+from fanion.insights.retention.sets_sql import RetentionRows
 from fanion.insights.retention.sql import (
     RetentionPlace,
-    RetentionRows,
     actors_statement,
     largest_values,
     retention_statement,
@@ -72,7 +72,7 @@ def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlac
     row = fields.whole("selected_interval", 0, query.rows_max - 1)
     if row is None:
         raise fields.error("selected_interval", "This field is required.")
-    values = min(query.rows_max - row, query.total_intervals)
+    values = query.values_of(row, query.rows_max)
     ahead = fields.whole("returning_interval", 0, values - 1)
     return RetentionPlace(row, ahead, _value(fields, query))
 
@@ -114,8 +114,9 @@ def _require_in_rows(place: RetentionPlace, retention: RetentionRows) -> None:
     if place.row > last:
         detail = f"Ensure this value is between 0 and {last}."
         raise Invalid(detail, attr="selected_interval")
-    if place.ahead is not None and place.ahead > last - place.row:
-        detail = f"Ensure this value is between 0 and {last - place.row}."
+    last = retention.values_of(place.row) - 1
+    if place.ahead is not None and place.ahead > last:
+        detail = f"Ensure this value is between 0 and {last}."
         raise Invalid(detail, attr="returning_interval")
 
 

@@ -6,53 +6,12 @@ which it came back. Persons with the same sets are counted together, then pairs 
 Source: insights.md, sections 6 and 17.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
-from fanion.insights.dates.intervals import DateRange
-from fanion.insights.retention.query import RetentionQuery
-from fanion.insights.sql.breakdown import BreakdownSql, with_other_values
-from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
-from fanion.properties.bindings import micros
-
-# Grouped by stored person. An event is a target, a return, or both.
-FOUND = """
-  {named}
-  SELECT {who} AS who{own}, {began} AS began, groupBitOr(if({is_return}, bit, 0)) AS returned
-    FROM {events}
-GROUP BY who{own}
-"""
-
-# Used if returning requires several events in an interval. Each event counts once.
-FOUND_COUNTED = """
-  {named}
-  SELECT {who} AS who{own}, bit, {began} AS began, countIf({is_return}) AS events
-    FROM {events}
-GROUP BY who{own}, bit
-"""
-
-# Grouped by the current person.
-SETS = """
-  SELECT actor, {value}, {began} AS began, groupBitOr(returned) AS returned
-    FROM ({valued})
-GROUP BY actor, value
-"""
-
-SETS_COUNTED = """
-  SELECT actor, value, {began} AS began, groupBitOr(if(number >= {least}, bit, 0)) AS returned
-    FROM (SELECT actor, {value}, bit, {began_so_far} AS began, sum(events) AS number
-            FROM ({valued})
-        GROUP BY actor, value, bit)
-GROUP BY actor, value
-"""
-
-VALUED = """
-  SELECT actor, {value} AS own_value, {shown} AS value, {columns}
-    FROM ({resolved}) AS resolved
-  {join}
-"""
+from fanion.insights.retention.sets_sql import RetentionRows, retention_sets
+from fanion.insights.sql.compiler import Compiler, Statement
 
 PAIRS = """
   SELECT value, pair.1 + 1 AS row, pair.2 AS ahead, sum(persons) AS total
@@ -91,34 +50,16 @@ _AHEAD: Final = "arrayMap(r -> (b, r - b), arrayFilter(r -> r > b, returns))"
 _AHEAD_CUMULATIVE: Final = (
     "arrayMap(k -> (b, toInt64(k)), range(1, toUInt64(greatest(0, arrayMax(returns) - b) + 1)))"
 )
-_LONG_AGO: Final = datetime(1900, 1, 2, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionRows:
-    """The inputs to the statements of retention.
-
-    Attributes:
-        starts: The starts of the rows, in `span`.
-    """
-
-    context: SqlContext
-    query: RetentionQuery
-    span: DateRange
-    starts: Sequence[datetime]
-
-    @property
-    def limit(self) -> int:
-        return self.query.breakdowns.limit if self.query.breakdowns else 1
-
-    @property
-    def cells(self) -> int:
-        """Return how many pairs of rows the statement counts for one value of the breakdown."""
-        return len(self.starts) * (len(self.starts) + 1) // 2
-
-    def values_of(self, row: int) -> int:
-        """Return how many values a row has; what lies in the future has none."""
-        return min(len(self.starts) - row, self.query.total_intervals)
+# The same with brackets: places has the bracket of each interval after the first, firsts the first
+# interval of each bracket.
+_BRACKETS: Final = (
+    "arrayDistinct(arrayMap(r -> (b, {places}[r - b]), "
+    "arrayFilter(r -> r > b AND r - b <= length({places}), returns)))"
+)
+_BRACKETS_CUMULATIVE: Final = (
+    "arrayMap(k -> (b, toInt64(k)), "
+    "range(1, arrayCount(first -> first <= arrayMax(returns) - b, {firsts}) + 1))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +83,7 @@ def largest_values(retention: RetentionRows) -> Statement:
     Rows: value; how many values there are.
     """
     compiler = Compiler(retention.context)
-    sets = _sets(compiler, retention, None)
+    sets = retention_sets(compiler, retention, None)
     return compiler.statement(LARGEST.format(sets=sets, limit=retention.limit))
 
 
@@ -154,8 +95,8 @@ def retention_statement(retention: RetentionRows, values: Sequence[str] | None) 
             for all values, with one row more than those that are shown can have.
     """
     compiler = Compiler(retention.context)
-    ahead = _AHEAD_CUMULATIVE if retention.query.cumulative else _AHEAD
-    text = PAIRS.format(ahead=ahead, sets=_sets(compiler, retention, values))
+    sets = retention_sets(compiler, retention, values)
+    text = PAIRS.format(ahead=_ahead(compiler, retention), sets=sets)
     if values is None:
         text += f"   LIMIT {retention.limit * retention.cells + 1}\n"
     return compiler.statement(text)
@@ -173,93 +114,49 @@ def actors_statement(
     elif place.value is not None:
         chosen += f" AND value = toJSONString({compiler.bindings.texts(place.value)})"
     ahead = "1" if place.ahead is None else compiler.bindings.add(place.ahead + 1, "Int64")
-    later = f"bitTest(returned, {row} + k)"
-    if retention.query.cumulative:
-        later = f"bitShiftRight(returned, {row} + k) != 0"
     return compiler.statement(
         APPEARANCES.format(
-            appearances=f"arrayMap(k -> toUInt8(k = 0 OR {later}), "
-            f"range({retention.values_of(place.row)}))",
-            sets=_sets(compiler, retention, values),
+            appearances=_appearances(compiler, retention, place.row, row),
+            sets=retention_sets(compiler, retention, values),
             chosen=chosen,
             seen=f"appearances[{ahead}] = 1",
         )
     )
 
 
-def _sets(compiler: Compiler, retention: RetentionRows, values: Sequence[str] | None) -> str:
-    query, bind = retention.query, compiler.bindings
-    broken_down = BreakdownSql(compiler, query.breakdowns)
-    own = broken_down.event_columns()
-    is_first, is_counted = query.type == "retention_first_time", query.occurrences > 1
-    start = bind.add(micros(retention.span.start), "Int64")
-    named, events = _events(compiler, retention, own)
-    rows = (FOUND_COUNTED if is_counted else FOUND).format(
-        named=named,
-        who=compiler.who(),
-        own="".join(f", {name}" for name in own),
-        began="minOrNullIf(at, is_target)" if is_first else "groupBitOr(if(is_target, bit, 0))",
-        is_return=f"is_returning AND at >= {start}" if is_first else "is_returning",
-        events=events,
+def _ahead(compiler: Compiler, retention: RetentionRows) -> str:
+    query = retention.query
+    if not query.sizes:
+        return _AHEAD_CUMULATIVE if query.cumulative else _AHEAD
+    if query.cumulative:
+        firsts = [bracket.first for bracket in query.brackets]
+        return _BRACKETS_CUMULATIVE.format(firsts=compiler.bindings.add(firsts, "Array(Int64)"))
+    places = [place for place, size in enumerate(query.sizes, 1) for _ in range(size)]
+    return _BRACKETS.format(places=compiler.bindings.add(places, "Array(Int64)"))
+
+
+def _appearances(compiler: Compiler, retention: RetentionRows, row: int, bound_row: str) -> str:
+    """Return SQL for a list with 0 or 1 for each value of a row."""
+    values, query = retention.values_of(row), retention.query
+    if query.sizes:
+        return _appearances_in_brackets(compiler, retention, values, bound_row)
+    later = f"bitTest(returned, {bound_row} + k)"
+    if query.cumulative:
+        later = f"bitShiftRight(returned, {bound_row} + k) != 0"
+    return f"arrayMap(k -> toUInt8(k = 0 OR {later}), range({values}))"
+
+
+def _appearances_in_brackets(
+    compiler: Compiler, retention: RetentionRows, values: int, bound_row: str
+) -> str:
+    brackets, bind = retention.query.brackets[: values - 1], compiler.bindings
+    firsts = bind.add([bracket.first for bracket in brackets], "Array(UInt64)")
+    bits = [
+        2**64 - 1 if retention.query.cumulative else (1 << bracket.last - bracket.first + 1) - 1
+        for bracket in brackets
+    ]
+    later = f"bitAnd(bitShiftRight(returned, {bound_row} + first), bits) != 0"
+    return (
+        f"arrayPushFront(arrayMap((first, bits) -> toUInt8({later}), "
+        f"{firsts}, {bind.add(bits, 'Array(UInt64)')}), toUInt8(1))"
     )
-    columns = ["began", *(["bit", "events"] if is_counted else ["returned"])]
-    resolved = compiler.resolved(rows, [*own, *columns])
-    valued = VALUED.format(
-        value=broken_down.value(),
-        shown=with_other_values(compiler, "own_value", values),
-        columns=", ".join(columns),
-        resolved=resolved,
-        join=broken_down.joins(),
-    )
-    return (SETS_COUNTED if is_counted else SETS).format(
-        began=_first_bit(compiler, retention) if is_first else "groupBitOr(began)",
-        began_so_far="min(began)" if is_first else "groupBitOr(began)",
-        least=query.occurrences,
-        value="'' AS value" if query.breakdowns is None else "value",
-        valued=resolved if query.breakdowns is None else valued,
-    )
-
-
-def _events(
-    compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]
-) -> tuple[str, str]:
-    """Return the named expressions computed from an event, and the FROM clause."""
-    columns = {
-        **own,
-        "at": "toUnixTimestamp64Micro(timestamp)",
-        "bit": _bit(compiler, retention, "toUnixTimestamp64Micro(timestamp)"),
-        "is_target": compiler.entity(retention.query.target),
-        "is_returning": compiler.entity(retention.query.returning),
-    }
-    named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
-    where, once = _where(compiler, retention), compiler.once
-    if retention.query.occurrences == 1:
-        return f"WITH {named}", f"events\n   WHERE {where}"
-    if once.by_key:
-        return f"WITH {named}", f"{once.events}\n   WHERE {where}"
-    rows = f"SELECT {compiler.who()}, {named}\n    FROM events\n   WHERE {where}{once.limit}"
-    return "", f"({rows})"
-
-
-def _where(compiler: Compiler, retention: RetentionRows) -> str:
-    """Return the condition on events; if first times count, target events of all time are read."""
-    if retention.query.type != "retention_first_time":
-        return compiler.where(retention.span, retention.query.entities)
-    where = compiler.where(DateRange(_LONG_AGO, retention.span.end), retention.query.entities)
-    start = compiler.bindings.time(retention.span.start)
-    return f"{where}\n   AND (timestamp >= {start} OR {compiler.entity(retention.query.target)})"
-
-
-def _first_bit(compiler: Compiler, retention: RetentionRows) -> str:
-    start = compiler.bindings.add(micros(retention.span.start), "Int64")
-    first = "assumeNotNull(min(began))"
-    is_in = f"isNotNull(min(began)) AND {first} >= {start}"
-    return f"if({is_in}, {_bit(compiler, retention, first)}, 0)"
-
-
-def _bit(compiler: Compiler, retention: RetentionRows, at: str) -> str:
-    """Return SQL for the bit of the row that a time lies in; the first row has the lowest bit."""
-    bind = compiler.bindings
-    starts = bind.add([micros(start) for start in retention.starts], "Array(Int64)")
-    bits = bind.add([1 << index for index in range(len(retention.starts))], "Array(UInt64)")
-    return f"transform(roundDown({at}, {starts}), {starts}, {bits}, toUInt64(0))"

@@ -4,7 +4,9 @@ import { words } from "@/words/insightsRetention";
 import { CountedField } from "../CountedField";
 import type { FieldsProps } from "../kind";
 import { WholeField } from "../WholeField";
+import { BracketsField } from "./BracketsField";
 import { INTERVALS_MAX, OCCURRENCES_MAX, optionsOf, TYPES, withOptions } from "./options";
+import { periodOf } from "./query";
 
 /** Fields for who starts and what counts as returning. */
 export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
@@ -22,14 +24,16 @@ export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
         error={errorAt("retentionFilter__retentionType")}
       />
       <div className="grid grid-cols-2 items-start gap-3">
-        <WholeField
-          label={words.intervals}
-          value={options.intervals}
-          least={1}
-          most={INTERVALS_MAX}
-          onChange={(intervals) => change({ intervals })}
-          error={errorAt("retentionFilter__totalIntervals")}
-        />
+        {options.brackets.length === 0 && (
+          <WholeField
+            label={words.intervals}
+            value={options.intervals}
+            least={1}
+            most={INTERVALS_MAX}
+            onChange={(intervals) => change({ intervals })}
+            error={errorAt("retentionFilter__totalIntervals")}
+          />
+        )}
         <WholeField
           label={words.occurrences}
           value={options.occurrences}
@@ -39,6 +43,18 @@ export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
           error={errorAt("retentionFilter__minimumOccurrences")}
         />
       </div>
+      <BracketsField
+        period={periodOf(question)}
+        brackets={options.brackets}
+        onChange={(brackets) => change({ brackets })}
+        error={errorAt("retentionFilter__retentionCustomBrackets")}
+      />
+      <Switch
+        label={words.windows[periodOf(question)]}
+        showsLabel
+        isOn={options.hasWindows}
+        onChange={(hasWindows) => change({ hasWindows })}
+      />
       <Switch
         label={words.cumulative}
         showsLabel

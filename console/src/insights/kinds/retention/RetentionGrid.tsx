@@ -4,7 +4,7 @@ import { intervalName } from "@/charts";
 import { formatNumber, formatShare } from "@/words/format";
 import { words } from "@/words/insightsRetention";
 import { type Cohort, type Group, groupsOf, lengthOf, meansOf, shareOf } from "./cohorts";
-import type { RetentionOptions } from "./options";
+import { type RetentionOptions, spanOf } from "./options";
 import type { Period } from "./query";
 
 interface Props {
@@ -21,7 +21,7 @@ const STICKY = "sticky start-0 z-10 bg-panel";
 
 /** One row per cohort, shaded by the share that returned. Every number opens its persons. */
 export function RetentionGrid(props: Props) {
-  const { cohorts, period, sizeName } = props;
+  const { cohorts, options, period, sizeName } = props;
   const groups = groupsOf(cohorts);
   const [opened, setOpened] = useState<readonly string[]>([]);
   const table = useRef<HTMLTableElement>(null);
@@ -54,7 +54,7 @@ export function RetentionGrid(props: Props) {
             </th>
             {places.map((place) => (
               <th key={place} scope="col" className={`${HEAD} sticky top-0 bg-panel text-center`}>
-                {words.after(period, place)}
+                {words.after(period, spanOf(options, place))}
               </th>
             ))}
           </tr>
@@ -174,7 +174,7 @@ function Value({ cohort, place, most, isInTabs = false, options, onOpen }: Value
   const count = cohort.counts[place];
   if (count === undefined) return <td />;
   const share = shareOf(cohort.counts, place, options.reference);
-  const isPartial = place > 0 && cohort.partial === place;
+  const isPartial = place > 0 && cohort.partial !== undefined && place >= cohort.partial;
   const isCount = place === 0 || options.format === "numeric";
   const shown = isCount ? formatNumber(count) : share === null ? "–" : percent(share);
   const other = isCount && share !== null ? percent(share) : formatNumber(count);

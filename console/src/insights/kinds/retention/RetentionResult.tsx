@@ -6,7 +6,7 @@ import { words } from "@/words/insightsRetention";
 import type { ResultProps } from "../kind";
 import { placeOf } from "./behind";
 import { groupsOf, lengthOf, meansOf, readCohorts } from "./cohorts";
-import { optionsOf } from "./options";
+import { optionsOf, spanOf } from "./options";
 import { entitiesOf, periodOf } from "./query";
 import { RetentionGrid } from "./RetentionGrid";
 import { retentionTable } from "./table";
@@ -15,7 +15,7 @@ import { retentionTable } from "./table";
 export function RetentionResult({ question, answer, isTile, height, onOpen }: ResultProps) {
   const options = optionsOf(question);
   const period = periodOf(question);
-  const cohorts = useMemo(() => readCohorts(answer, period), [answer, period]);
+  const cohorts = useMemo(() => readCohorts(answer, question), [answer, question]);
   const { target, returning } = entitiesOf(question);
   const [first, last] = [cohorts[0], cohorts.at(-1)];
   if (target === undefined || returning === undefined || !first || !last) return null;
@@ -50,10 +50,11 @@ const percent = (share: number): string => formatShare(Math.round(share * 10) / 
 
 /** The mean retention, one line per breakdown value. */
 function Curve({ question, answer, height }: Pick<ResultProps, "question" | "answer" | "height">) {
-  const { reference, mean } = optionsOf(question);
+  const options = optionsOf(question);
+  const { reference, mean } = options;
   const period = periodOf(question);
   const { target, returning } = entitiesOf(question);
-  const groups = groupsOf(readCohorts(answer, period));
+  const groups = groupsOf(readCohorts(answer, question));
   const length = Math.max(...groups.map((group) => lengthOf(group.cohorts)));
   const kind = mean === "none" ? "weighted" : mean;
   const colors = colorsByValue(groups.flatMap(({ name }) => name ?? []));
@@ -67,7 +68,7 @@ function Curve({ question, answer, height }: Pick<ResultProps, "question" | "ans
     };
   });
   const categories = Array.from({ length }, (_, place) => {
-    const name = words.after(period, place);
+    const name = words.after(period, spanOf(options, place));
     return { name, short: name };
   });
   return (

@@ -7,6 +7,7 @@ import { words as actorWords } from "@/words/insights";
 import { words } from "@/words/insightsRetention";
 import type { Asked, Behind, Place } from "../kind";
 import { type Cohort, readCohorts } from "./cohorts";
+import { optionsOf, spanOf } from "./options";
 import { entitiesOf, periodOf } from "./query";
 
 /** Return the place of a cohort's number. place: 0 for the whole cohort */
@@ -20,7 +21,7 @@ export const placeOf = (cohort: Cohort, place: number): Place =>
 export function behindRetention({ question, answer }: Asked, place: Place): Behind | null {
   const period = periodOf(question);
   const ahead = Number(place.returning_interval ?? 0);
-  const cohort = readCohorts(answer, period).find(
+  const cohort = readCohorts(answer, question).find(
     (one) => JSON.stringify(placeOf(one, ahead)) === JSON.stringify(inOrder(place, ahead)),
   );
   const count = cohort?.counts[ahead];
@@ -33,7 +34,7 @@ export function behindRetention({ question, answer }: Asked, place: Place): Behi
   const name =
     ahead === 0 || returning === undefined
       ? first
-      : words.number(first, nameOfSeries(returning), words.after(period, ahead));
+      : words.number(first, nameOfSeries(returning), words.after(period, spanOf(optionsOf(question), ahead)));
   return {
     actors: { insight: "RETENTION", filters: filtersOf(answer.query), place },
     description: actorWords.number(name, formatNumber(count)),

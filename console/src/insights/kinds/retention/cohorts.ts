@@ -1,9 +1,11 @@
 import type { Answer } from "@/insights/answers";
+import type { Question } from "@/insights/question/model";
 import { isObject } from "@/insights/question/reading";
 import { entriesOf } from "@/lib/trends";
 import { words } from "@/words/insightsRetention";
 import { intervalAfter } from "../intervals";
-import type { Period } from "./query";
+import { optionsOf, type RetentionOptions, spanOf } from "./options";
+import { type Period, periodOf } from "./query";
 
 /** A breakdown value as the server writes it: a list for several properties. */
 export type Value = string | number | readonly string[];
@@ -20,21 +22,17 @@ export interface Cohort {
   begin: Date;
   /** The first is the cohort's size, the next how many returned one interval later, and so on. */
   counts: readonly number[];
-  /** The index of the count whose interval is still in progress. */
+  /** The index of the first count that can still grow. */
   partial: number | undefined;
 }
 
 /** Parse the cohorts of a result; the API schema does not describe its entries. */
-export function readCohorts({ results, zone, calculatedAt }: Answer, period: Period): Cohort[] {
-  const entries = entriesOf(results);
-  const rows = entries.map((entry) => Number(/\d+$/.exec(String(entry.label))?.[0] ?? 0));
-  const last = Math.max(0, ...rows);
-  return entries.map((entry, place): Cohort => {
-    const row = rows[place] ?? 0;
+export function readCohorts(answer: Answer, question: Question): Cohort[] {
+  return entriesOf(answer.results).map((entry): Cohort => {
+    const row = Number(/\d+$/.exec(String(entry.label))?.[0] ?? 0);
     const begin = new Date(String(entry.date));
     const counts = countsOf(entry.values);
     const value = entry.breakdown_value as Value | undefined;
-    const isOpen = intervalAfter(begin, last - row + 1, period, zone) > calculatedAt;
     return {
       key: JSON.stringify([value ?? null, row]),
       value,
@@ -43,9 +41,42 @@ export function readCohorts({ results, zone, calculatedAt }: Answer, period: Per
       row,
       begin,
       counts,
-      partial: isOpen && counts.length > last - row ? last - row : undefined,
+      partial: firstPartial(counts.length, (place) => {
+        const period = periodOf(question);
+        return endOf(begin, place, period, optionsOf(question), answer.zone) > answer.calculatedAt;
+      }),
     };
   });
+}
+
+/** The first of the places at the end that are all open. */
+function firstPartial(length: number, isOpen: (place: number) => boolean): number | undefined {
+  let first = length;
+  while (first > 0 && isOpen(first - 1)) first -= 1;
+  return first === length ? undefined : first;
+}
+
+const HOUR_MS = 3_600_000;
+/** The length of the windows. source: fanion/insights/retention/query.py */
+const WIDTHS_MS: Readonly<Record<Period, number>> = {
+  hour: HOUR_MS,
+  day: 24 * HOUR_MS,
+  week: 7 * 24 * HOUR_MS,
+  month: 30 * 24 * HOUR_MS,
+};
+
+/** Return when a count is final: windows of those who began last end last. */
+function endOf(
+  begin: Date,
+  place: number,
+  period: Period,
+  options: RetentionOptions,
+  zone: string,
+): Date {
+  const { last } = spanOf(options, place);
+  if (!options.hasWindows || place === 0) return intervalAfter(begin, last + 1, period, zone);
+  const end = intervalAfter(begin, 1, period, zone);
+  return new Date(end.getTime() + (last + 1) * WIDTHS_MS[period]);
 }
 
 const countsOf = (values: unknown): number[] =>
@@ -100,7 +131,8 @@ export function meansOf(
 ): (number | null)[] {
   return Array.from({ length }, (_, place) => {
     const known = cohorts.filter(
-      ({ counts, partial }) => counts.length > place && (place === 0 || partial !== place),
+      ({ counts, partial }) =>
+        counts.length > place && (place === 0 || partial === undefined || place < partial),
     );
     if (kind === "simple") {
       const shares = known.flatMap(({ counts }) => shareOf(counts, place, reference) ?? []);

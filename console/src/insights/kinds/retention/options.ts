@@ -2,6 +2,7 @@ import { withKindOptions } from "@/insights/question/kindOptions";
 import type { Question } from "@/insights/question/model";
 import { joined, Reading } from "@/insights/question/reading";
 import { type Given, present } from "@/lib/searchParams";
+import { words } from "@/words/insightsRetention";
 
 export const TYPES = ["retention_recurring", "retention_first_time"] as const;
 /** Shares of everyone who started, or of the previous interval. */
@@ -12,6 +13,9 @@ export const DISPLAYS = ["ActionsTable", "ActionsLineGraph"] as const;
 export const FORMATS = ["percentage", "numeric"] as const;
 export const INTERVALS_MAX = 64;
 export const OCCURRENCES_MAX = 1_000_000;
+/** The number of intervals of all brackets. */
+export const BRACKETS_MAX = INTERVALS_MAX - 1;
+const WINDOWS = "24_hour_windows";
 export const PLACE = "retentionFilter";
 
 /** How retention is counted and shown, by API names. */
@@ -27,6 +31,22 @@ export interface RetentionOptions {
   mean: (typeof MEANS)[number];
   display: (typeof DISPLAYS)[number];
   format: (typeof FORMATS)[number];
+  /** Whether intervals after the first are windows that begin with the person's first event. */
+  hasWindows: boolean;
+  /** How many intervals each value after the first covers; empty: one each. */
+  brackets: readonly number[];
+}
+
+/** The intervals that a value covers, counted from the first. */
+export interface Span {
+  first: number;
+  last: number;
+}
+
+export function spanOf({ brackets }: RetentionOptions, place: number): Span {
+  if (place === 0 || brackets.length === 0) return { first: place, last: place };
+  const sumOf = (count: number) => brackets.slice(0, count).reduce((sum, one) => sum + one, 0);
+  return { first: sumOf(place - 1) + 1, last: sumOf(place) };
 }
 
 const USUAL_INTERVALS = 8;
@@ -35,9 +55,10 @@ const INTERVALS_OF_QUERIES = 7;
 const NAMES = [
   ...["retentionType", "totalIntervals", "cumulative", "minimumOccurrences", "display"],
   ...["retentionReference", "meanRetentionCalculation", "aggregationAxisFormat", "showMean"],
+  ...["timeWindowMode", "retentionCustomBrackets"],
 ];
 // Display options of other clients, and options that always have the same value.
-const DRAWN = ["dashboardDisplay", "selectedInterval", "timeWindowMode", "aggregationType"];
+const DRAWN = ["dashboardDisplay", "selectedInterval", "aggregationType"];
 
 /** Return the options of a `retentionFilter`. intervals: the default number */
 export function readOptions(
@@ -62,8 +83,24 @@ export function readOptions(
     format:
       reading.choice(at("aggregationAxisFormat"), given.aggregationAxisFormat, FORMATS) ??
       "percentage",
+    hasWindows:
+      reading.choice(at("timeWindowMode"), given.timeWindowMode, ["strict_calendar_dates", WINDOWS]) ===
+      WINDOWS,
+    brackets: readBrackets(reading, at("retentionCustomBrackets"), given.retentionCustomBrackets),
   };
 }
+
+function readBrackets(reading: Reading, place: string, given: unknown): readonly number[] {
+  const sizes = reading.list(place, given).map(Number);
+  if (areBrackets(sizes)) return sizes;
+  reading.refuse(place, given, words.bracketsAllowed(BRACKETS_MAX));
+  return [];
+}
+
+/** Whether each covers an interval, and all of them no more than there can be. */
+export const areBrackets = (sizes: readonly number[]): boolean =>
+  sizes.every((size) => Number.isInteger(size) && size >= 1) &&
+  sizes.reduce((sum, one) => sum + one, 0) <= BRACKETS_MAX;
 
 export const readQueryOptions = (given: Given, reading: Reading): RetentionOptions =>
   readOptions(given, reading, INTERVALS_OF_QUERIES);
@@ -79,6 +116,8 @@ export function writeOptions(options: RetentionOptions): Given {
     meanRetentionCalculation: options.mean === "weighted" ? undefined : options.mean,
     display: options.display === "ActionsTable" ? undefined : options.display,
     aggregationAxisFormat: options.format === "percentage" ? undefined : options.format,
+    timeWindowMode: options.hasWindows ? WINDOWS : undefined,
+    retentionCustomBrackets: options.brackets.length === 0 ? undefined : options.brackets,
   });
 }
 

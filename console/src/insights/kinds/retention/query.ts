@@ -11,7 +11,7 @@ import {
 } from "@/insights/question/wire";
 import { type Given, present } from "@/lib/searchParams";
 import type { DateRange } from "@/ui/ranges";
-import { optionsOf, PLACE, readQueryOptions, writeOptions } from "./options";
+import { optionsOf, PLACE, type RetentionOptions, readQueryOptions, writeOptions } from "./options";
 
 export const PERIODS = ["hour", "day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
@@ -42,7 +42,7 @@ export function retentionQuery(question: Question): Query {
   return {
     kind: QUERY_KINDS.retention,
     ...scope,
-    dateRange: isOfIntervals(question, options.intervals)
+    dateRange: isOfIntervals(question, options)
       ? present({ date_to: question.dates.to })
       : dateRange,
     ...breakdownParts(withoutRanges(question)),
@@ -101,7 +101,11 @@ function readDates(
 }
 
 /** Whether the range is what a query without a start has, so that both are answered as one. */
-const isOfIntervals = ({ dates, ...question }: Question, intervals: number): boolean =>
+const isOfIntervals = (
+  { dates, ...question }: Question,
+  { intervals, brackets }: RetentionOptions,
+): boolean =>
+  brackets.length === 0 &&
   dates.from !== undefined && dates.from === startOf(intervals, periodOf(question), dates.to);
 
 const UNITS: Readonly<Record<Period, string>> = { hour: "h", day: "d", week: "w", month: "m" };

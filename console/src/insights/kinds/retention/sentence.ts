@@ -11,7 +11,7 @@ import {
   whereParts,
 } from "@/insights/question/sentence";
 import { words } from "@/words/insightsRetention";
-import { optionsOf } from "./options";
+import { optionsOf, type RetentionOptions, type Span, spanOf } from "./options";
 import { entitiesOf, periodOf, withoutRanges } from "./query";
 
 type Parts = readonly SentencePart[];
@@ -30,21 +30,34 @@ export function retentionSentence(question: Question, names: Names): Parts {
       text(group === undefined ? howMany.persons : howMany.groups(names.groupType(group))),
       ...eventParts(target),
       ...whereParts(target.filters, names),
-      ...(options.type === "retention_first_time" ? [text(words.firstTime)] : []),
+      ...(options.type === "retention_first_time"
+        ? [text(words.firstTime)]
+        : options.hasWindows
+          ? [text(words.firstInPeriod)]
+          : []),
     ],
     [text(words.every[period])],
-    options.intervals === 1
+    isOnlyFirst(options)
       ? []
       : [
           text(words.andThen),
           ...eventParts(returning),
           ...whereParts(returning.filters, names),
           ...(options.occurrences > 1 ? [text(words.atLeast(options.occurrences))] : []),
-          text(words.ahead(options.intervals - 1, period, options.isCumulative)),
+          text(words.ahead(spansOf(options), period, options.isCumulative, options.hasWindows)),
         ],
     periodParts(question),
     whereParts(question.filters, names),
     breakdownParts(withoutRanges(question), names),
     testParts(question),
   ]);
+}
+
+const isOnlyFirst = ({ intervals, brackets }: RetentionOptions): boolean =>
+  intervals === 1 && brackets.length === 0;
+
+/** The number of intervals, or those that each bracket covers. */
+function spansOf(options: RetentionOptions): number | readonly Span[] {
+  if (options.brackets.length === 0) return options.intervals - 1;
+  return options.brackets.map((_, place) => spanOf(options, place + 1));
 }

@@ -2,18 +2,18 @@ import { type FigureData, intervalName } from "@/charts";
 import { words } from "@/words/insightsRetention";
 import type { Asked } from "../kind";
 import { type Cohort, lengthOf, readCohorts, shareOf } from "./cohorts";
-import { optionsOf, type RetentionOptions } from "./options";
+import { optionsOf, type RetentionOptions, spanOf } from "./options";
 import { periodOf } from "./query";
 
 /** The numbers of retention: one row per cohort, with as many values as are known. */
 export function retentionTable({ question, answer }: Asked): FigureData {
   const options = optionsOf(question);
   const period = periodOf(question);
-  const cohorts = readCohorts(answer, period);
+  const cohorts = readCohorts(answer, question);
   const places = Array.from({ length: Math.max(0, lengthOf(cohorts) - 1) }, (_, at) => at + 1);
   const isShare = options.format === "percentage";
   const nameOf = (place: number) => {
-    const name = words.after(period, place);
+    const name = words.after(period, spanOf(options, place));
     return isShare ? words.inPercent(name) : name;
   };
   const size = question.groupTypeIndex === undefined ? words.size : words.sizeOfGroups;
