@@ -232,6 +232,57 @@ test("brackets and windows survive a round trip, are in the sentence and name th
   assert.equal(reading.problems.length, 1);
 });
 
+test("sums and averages survive a round trip, and shares are of the first one", () => {
+  const retention = {
+    aggregationType: "avg",
+    aggregationProperty: "price",
+    retentionReference: "previous",
+  };
+  const question: Question = {
+    ...RETENTION,
+    breakdowns: [],
+    interval: "day",
+    options: { retention },
+  };
+  expectToStay(question, retentionQuery, readRetentionQuery);
+  assert.match(
+    sentenceText(asSentence(retentionSentence(question, NAMES))),
+    /7 days after and the average per person of the property `price`,/,
+  );
+  const values = [
+    { count: 10, aggregation_value: 8 },
+    { count: 5, aggregation_value: 6 },
+    { count: 4, aggregation_value: 1.5 },
+  ];
+  const answer = answerOf(retentionQuery(question), [
+    { label: "Day 0", date: "2026-03-25T00:00:00+01:00", values },
+    { label: "Day 1", date: "2026-03-26T00:00:00+01:00", values: [values[1], values[2]] },
+    { label: "Day 2", date: "2026-03-27T00:00:00+01:00", values: [values[2]] },
+  ]);
+
+  const { columns, rows } = retentionTable({ question, answer });
+  assert.deepEqual(columns.slice(1), ["Groups", "Day 0", "Day 1 (%)", "Day 2 (%)"]);
+  assert.deepEqual(
+    rows.map((row) => row.slice(1)),
+    [
+      [10, 8, 75, 25],
+      [5, 6, 25, null],
+      [4, 1.5, null, null],
+    ],
+  );
+  // 5 with 6 and 4 with 1.5 each, of 10 with 8 and 5 with 6.
+  const means = meansOf(readCohorts(answer, question), 2, "total", "weighted");
+  assert.equal(Math.round(means[1] ?? 0), Math.round((36 / 9 / (110 / 15)) * 100));
+  assert.match(
+    behindRetention({ question, answer }, { selected_interval: 0, returning_interval: 1 })
+      ?.description ?? "",
+    /Day 1: 6 \(Groups: 5\)$/,
+  );
+  const incomplete = { ...question, options: { retention: { aggregationType: "sum" } } };
+  const { retentionFilter } = retentionQuery(incomplete);
+  assert.equal(JSON.stringify(retentionFilter).includes("aggregation"), false);
+});
+
 const STICKINESS: Question = {
   ...FIRST,
   kind: "stickiness",

@@ -1,6 +1,7 @@
 """Retention in the console: who came back, in a table whose numbers open the persons."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
@@ -231,3 +232,49 @@ def test_what_retention_cannot_do_is_said_at_its_field(console: Console, project
     expect(sentence(console)).to_have_text(
         "How many persons did viewed, per week, last 90 days, without test accounts."
     )
+
+
+def test_brackets_windows_and_sums_are_chosen_in_the_builder(
+    console: Console, project: Project
+) -> None:
+    joined = datetime.now(UTC) - timedelta(days=4)
+    paid = {1: 10, 25: 5, 73: 2}
+    project.capture(
+        {"event": "joined", "distinct_id": "ann", "timestamp": joined.isoformat()},
+        *(
+            {
+                "event": "paid",
+                "distinct_id": "ann",
+                "timestamp": (joined + timedelta(hours=hours)).isoformat(),
+                "properties": {"amount": amount},
+            }
+            for hours, amount in paid.items()
+        ),
+    )
+    page = console.page
+    series = [{"event": "joined"}, {"event": "paid"}]
+    console.open(insight(project, kind="retention", series=series, **{"from": "-6d"}))
+
+    field = page.get_by_role("textbox", name="Brackets")
+    field.fill("1, 0")
+    expect(field).to_have_accessible_description(re.compile("Whole numbers above 0"))
+    field.fill("1, 2")
+    page.get_by_role("switch", name="Windows of 24 hours from the first event").click()
+    console.choose(page.get_by_role("combobox", name="What is told of them"), "Sum of a property")
+    page.get_by_role("combobox", name="Property", exact=True).fill("amount")
+    page.get_by_role("option", name="amount").first.click()
+    expect(sentence(console)).to_contain_text(
+        "in day 1 and days 2–3 after, in windows of 24 hours from their first event and the sum "
+        "of the property amount"
+    )
+    console.choose(page.get_by_role("combobox", name="Numbers"), "numbers")
+    heads = grid(console).get_by_role("columnheader")
+    expect(heads).to_have_text(["Began", "Persons", "Day 0", "Day 1", "Day 2–3"])
+    assert ["1", "10", "5", "2"] in numbers(console)
+    grid(console).get_by_role("button", name="5", exact=True).click()
+    drawer = page.get_by_role("dialog", name="Persons behind this number")
+    expect(drawer).to_have_accessible_description(re.compile(r"paid, Day 1: 5 \(Persons: 1\)$"))
+    expect(drawer.get_by_role("grid", name="Persons").get_by_role("row")).to_have_count(2)
+    console.press("Escape")
+    console.expect_accessible()
+    console.expect_to_fit_in(narrow(360))

@@ -37,6 +37,13 @@ export const words = {
   },
   intervals: "Intervals shown",
   occurrences: "Minimum times",
+  aggregation: "What is told of them",
+  aggregations: {
+    count: "How many come back",
+    sum: "Sum of a property",
+    avg: "Average of a property per person",
+  },
+  property: "Property",
   brackets: "Brackets",
   bracketsHint: {
     hour: bracketHint("hour"),
@@ -60,6 +67,7 @@ export const words = {
     total: "% of all who began",
     previous: "% of the interval before",
     counts: "counts",
+    numbers: "numbers",
   },
   mean: "Mean",
   means: { weighted: "weighted mean", simple: "simple mean", none: "no mean" },
@@ -89,6 +97,9 @@ export const words = {
   none: "None (no value)",
   other: "All other values",
   number: (event: string, when: string, after: string) => `${event}, ${when}, ${after}`,
+  /** A sum or an average, with the number of persons or groups behind it. */
+  valueOf: (value: string, unit: string, count: number) =>
+    `${value} (${unit}: ${formatNumber(count)})`,
   cell: (count: string, share: string) => `${share} (${count})`,
   // Parts of the sentence.
   howMany: {
@@ -98,6 +109,10 @@ export const words = {
   firstTime: "for the first time ever",
   firstInPeriod: "for the first time in the period",
   every: { hour: "per hour", day: "per day", week: "per week", month: "per month" },
+  valued: {
+    sum: "and the sum of the property",
+    avg: "and the average per person of the property",
+  },
   andThen: "and how many of them did",
   atLeast: (count: number) => `at least ${counted(count, "time", "times")}`,
   ahead: (

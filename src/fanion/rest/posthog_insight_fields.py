@@ -104,7 +104,8 @@ _OF_RETENTION = frozenset(
     {
         *("retention_type", "total_intervals", "period", "target_entity", "returning_entity"),
         *("selected_interval", "cumulative", "minimum_occurrences", "retention_custom_brackets"),
-        *("returning_interval", "time_window_mode"),
+        *("returning_interval", "time_window_mode", "aggregation_type", "aggregation_property"),
+        *("aggregation_property_type",),
     }
 )
 _OF_OTHERS = frozenset(

@@ -166,6 +166,8 @@ KINDS: dict[str, st.SearchStrategy[Json]] = {
         minimum_occurrences=(1, 2),
         time_window_mode=("strict_calendar_dates", "24_hour_windows"),
         retention_custom_brackets=([], [1, 2], [11]),
+        aggregation_type=("count", "sum", "avg"),
+        aggregation_property=("n",),
         **COMMON,
         **BROKEN_DOWN,
     ),

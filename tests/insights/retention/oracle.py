@@ -87,6 +87,54 @@ def retention(
     return triangle
 
 
+def sums(
+    history: History,
+    bounds: Sequence[datetime],
+    target: Test,
+    returning: Test,
+    *,
+    first_time: bool,
+    window: timedelta | None,
+    sizes: Sequence[int],
+    who: Callable[[HistoryEvent], Any],
+) -> list[list[float]]:
+    """Return the triangle of the sums of the property `n`, person by person."""
+    rows = len(bounds) - 1
+    counts = retention(history, bounds, target, returning, window=window, sizes=sizes)
+    triangle = [[0.0] * len(row) for row in counts]
+    places = [0, *(place for place, size in enumerate(sizes or [1] * rows, 1) for _ in range(size))]
+    for person in {who(event) for event in history.once} - {None}:
+        own = [event for event in history.once if who(event) == person]
+        began = [event.at for event in own if target(event) and event.at < bounds[-1]]
+        if not first_time:
+            began = [at for at in began if at >= bounds[0]]
+        if first_time or window:
+            began = began[:1]
+        firsts: dict[int, datetime] = {}
+        for at in began:
+            row = _row(bounds, at)
+            if row is not None:
+                firsts.setdefault(row, at)
+        for row, first in firsts.items():
+            for event in own:
+                ahead = _ahead(bounds, row, first, event.at, window)
+                number = _number(event.properties.get("n"))
+                if not returning(event) or number is None or event.at < first:
+                    continue
+                if ahead is None or ahead >= min(len(places), rows - row):
+                    continue
+                if places[ahead] < len(triangle[row]):
+                    triangle[row][places[ahead]] += number
+    return triangle
+
+
+def _number(value: object) -> float | None:
+    try:
+        return None if value is None else float(str(value))
+    except ValueError:
+        return None
+
+
 def _ahead(
     bounds: Sequence[datetime], row: int, first: datetime, at: datetime, window: timedelta | None
 ) -> int | None:

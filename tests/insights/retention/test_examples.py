@@ -164,8 +164,48 @@ async def test_a_bracket_counts_who_came_back_in_any_of_its_days(analyst: Analys
     assert counts(rows) == [[2, 1, 2], [2, 0, 1], [0, 0], [1, 0], [1, 0], [0]]
     assert counts(later) == [[2, 2, 2], [2, 1, 1], [0, 0], [1, 0], [1, 0], [0]]
     assert [value["label"] for value in rows[0]["values"]] == ["Day 0", "Day 1", "Day 2-4"]
-    at = {"selected_interval": 0, "returning_interval": 2}
+    at: dict[str, Any] = {"selected_interval": 0, "returning_interval": 2}
     assert await actors(analyst, project, **BRACKETS, **at) == [(ANN, [1, 1, 1]), (BOB, [1, 0, 1])]
+
+
+PAID: dict[str, Any] = ASKED | {
+    "target_entity": {"id": "joined"},
+    "returning_entity": {"id": "paid"},
+    "aggregation_property": "amount",
+}
+
+
+def values(rows: list[dict[str, Any]]) -> list[list[float]]:
+    return [[value["aggregation_value"] for value in row["values"]] for row in rows]
+
+
+async def test_a_value_is_the_sum_of_a_property_of_who_came_back(analyst: Analyst) -> None:
+    paid = [(1, "01 09:00", 5), (1, "01 11:00", 10), (1, "02 10:00", 20), (1, "02 12:00", "2.5")]
+    paid += [(2, "02 10:00", 4), (2, "03 10:00", "free"), (3, "03 10:00", 8)]
+    history = History(
+        "UTC",
+        [history_event("joined", who, "2024-03-01 10:00") for who in (1, 2)]
+        + [history_event("paid", who, f"2024-03-{at}", amount=amount) for who, at, amount in paid],
+    )
+    project = await analyst.store(history)
+
+    sums = await analyst.ask(project, **PAID, aggregation_type="sum")
+    means = await analyst.ask(project, **PAID, aggregation_type="avg")
+    windows: dict[str, Any] = {
+        "time_window_mode": "24_hour_windows",
+        "retention_custom_brackets": [1, 1],
+    }
+    own = await analyst.ask(project, **PAID, aggregation_type="sum", **windows)
+
+    # What was paid at 9:00 came before ann joined. On 3 March bob paid, but no number.
+    assert counts(sums) == counts(means) == [[2, 2, 1], [0, 0], [0]]
+    assert values(sums) == [[10, 26.5, 0], [0, 0], [0]]
+    assert values(means) == [[5, 13.25, 0], [0, 0], [0]]
+    # The windows of both begin at 10:00.
+    assert (counts(own)[0], values(own)[0]) == ([2, 2, 1], [10, 26.5, 0])
+    at: dict[str, Any] = {"selected_interval": 0, "returning_interval": 2}
+    at["aggregation_type"] = "sum"
+    assert [who for who, _ in await actors(analyst, project, **PAID, **at)] == [BOB]
 
 
 async def test_windows_are_of_24_hours_from_the_first_event_when_clocks_change(

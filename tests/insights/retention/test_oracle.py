@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.insights.retention.oracle import retention, starts
+from tests.insights.retention.oracle import retention, starts, sums
 from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
@@ -96,6 +97,60 @@ async def test_every_option_counts_as_the_model_does(
         sizes=sizes,
     )
     assert counts(rows) == expected
+
+
+@settings(max_examples=examples(20))
+@given(histories(), st.sampled_from(ENTITIES), st.data())
+async def test_values_are_what_the_model_adds_up(
+    analyst: Analyst,
+    history: History,
+    entities: tuple[dict[str, Any], Test, dict[str, Any], Test],
+    data: st.DataObject,
+) -> None:
+    target, is_target, returning, is_returning = entities
+    period = data.draw(st.sampled_from(("Day", "Week", "Hour")), "period")
+    first_time = data.draw(st.booleans(), "first time")
+    has_windows = data.draw(st.booleans(), "windows")
+    sizes = data.draw(st.sampled_from(((), (1, 3))), "brackets")
+    by_plan: dict[str, Any] = {"breakdown": "plan", "breakdown_type": "person"}
+    broken_down = data.draw(st.sampled_from(({}, by_plan)), "broken down")
+
+    rows = await analyst.answer(
+        history,
+        insight="RETENTION",
+        period=period,
+        total_intervals=8,
+        target_entity=target,
+        returning_entity=returning,
+        retention_type="retention_first_time" if first_time else "retention_recurring",
+        time_window_mode="24_hour_windows" if has_windows else "strict_calendar_dates",
+        retention_custom_brackets=list(sizes),
+        aggregation_type="sum",
+        aggregation_property="n",
+        **broken_down,
+    )
+
+    def actor_with(value: str | None, event: HistoryEvent) -> Any:
+        actor = history.actor(event)
+        plan = text(history.persons.get(actor, {}).get("plan"))
+        return actor if value in (None, plan) else None
+
+    for start in range(0, len(rows), 8):
+        value = rows[start].get("breakdown_value")
+        expected = sums(
+            history,
+            starts(history.zone, period, 8, NOW),
+            is_target,
+            is_returning,
+            first_time=first_time,
+            window=timedelta(hours=WIDTHS[period]) if has_windows else None,
+            sizes=sizes,
+            who=partial(actor_with, value),
+        )
+        shown = [
+            [one["aggregation_value"] for one in row["values"]] for row in rows[start : start + 8]
+        ]
+        assert shown == [pytest.approx(row) for row in expected]
 
 
 @settings(max_examples=examples(15))

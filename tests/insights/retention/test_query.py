@@ -79,6 +79,7 @@ def test_a_time_is_in_the_interval_that_begins_with_it(stands: bool) -> None:
     assert f"{span.start:%Y-%m-%dT%H:%M}" == "2024-03-02T23:00"
 
 
+VALUE = {"aggregation_type": "sum", "aggregation_property": "n"}
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"retention_type": "retention_first_ever_occurrence"},
@@ -171,14 +172,30 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         '"48_hour_windows" is not a valid choice. Did you mean "24_hour_windows"?',
     ),
     (
-        {"aggregation_type": "sum"},
+        {"aggregation_type": "median", "aggregation_property": "n"},
         "aggregation_type",
-        '"sum" is not a valid choice. Allowed are: count.',
+        '"median" is not a valid choice. Allowed are: avg, count, sum.',
     ),
+    ({"aggregation_type": "sum"}, "aggregation_property", "This field is required."),
     (
         {"aggregation_property": "n"},
         "aggregation_property",
-        "Retention questions with aggregation_property are not supported. Leave it out.",
+        "Set aggregation_type to sum or avg, or leave this out.",
+    ),
+    (
+        VALUE | {"aggregation_property_type": "person"},
+        "aggregation_property_type",
+        "Retention of a property of persons is not supported.",
+    ),
+    (
+        VALUE | {"cumulative": True},
+        "cumulative",
+        "Retention of a value (sum) has no such option. Leave it out.",
+    ),
+    (
+        VALUE | {"minimum_occurrences": 2},
+        "minimum_occurrences",
+        "Retention of a value (sum) has no such option. Leave it out.",
     ),
 ]
 

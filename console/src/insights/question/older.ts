@@ -29,6 +29,7 @@ const OF_KINDS: Readonly<Record<string, readonly string[]>> = {
   RETENTION: [
     ...["retention_type", "total_intervals", "period", "target_entity", "returning_entity"],
     ...["cumulative", "minimum_occurrences", "retention_custom_brackets", "time_window_mode"],
+    ...["aggregation_type", "aggregation_property", "aggregation_property_type"],
   ],
   PATHS: [
     ...["path_type", "paths_hogql_expression", "include_event_types", "start_point", "end_point"],

@@ -55,6 +55,8 @@ def _properties(query: InsightQuery) -> Collection[str]:
     named = [*_compared(query.scope.properties), *_broken_down_by(query)]
     for entity in query.entities:
         named += [*_compared(entity.properties), *_aggregated(entity)]
+    of_retention = query.scope.sent.get("aggregation_property")
+    named += [of_retention] if isinstance(of_retention, str) else []
     return dict.fromkeys(name for name in named if is_trackable(name))
 
 

@@ -19,6 +19,7 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import (
     read_question,
     switch,
+    text,
     whole,
     wholes,
     word,
@@ -31,6 +32,7 @@ from fanion.rest.options import Before, Option, Options, part, read
 from fanion.rest.posthog_insight_fields import DISPLAYS
 
 RetentionType = Literal["retention_recurring", "retention_first_time"]
+Aggregation = Literal["count", "sum", "avg"]
 
 # The defaults of `filters`, and of a `query`, whose translation sets it.
 TOTAL_INTERVALS: Final = 11
@@ -60,6 +62,7 @@ _FIRST_EVER: Final = {
         "Retention with retention_first_ever_occurrence is not supported."
     )
 }
+_OF_PERSONS: Final = {"person": "Retention of a property of persons is not supported."}
 _EVENT: Final = or_null(reference(SERIES))
 _LONG_AGO: Final = Bound("1900-01-02", moment=datetime(1900, 1, 2, tzinfo=UTC))
 
@@ -117,12 +120,13 @@ class RetentionQuery(Options):
         has_windows: Whether intervals after the first are windows that begin with the person's
             first event.
         sizes: How many intervals each value after the first covers; empty for one each.
+        aggregation: What is told of who came back: their number, or beside it the sum of a
+            property of their events, or that sum for each of them.
+        aggregated: The property of a sum or an average.
     """
 
     insight: ClassVar[Annotated[str, word(["RETENTION"], also=["retention"])]]
     display: ClassVar[Annotated[str, word(DISPLAYS)]]  # only affects drawing
-    # Newer clients name what is always the case here.
-    aggregation_type: ClassVar[Annotated[str, word(["count"])]]
     scope: Scope
     target: Annotated[Entity, Option(_entity, _EVENT, "target_entity")] = ENTITY_DEFAULT
     returning: Annotated[Entity, Option(_entity, _EVENT, "returning_entity")] = ENTITY_DEFAULT
@@ -145,11 +149,36 @@ class RetentionQuery(Options):
         "How many intervals each value after the first covers: `[1, 3, 7]`.",
     ] = ()
 
+    aggregation: Annotated[
+        Aggregation,
+        word(get_args(Aggregation), "aggregation_type"),
+        "With `sum` or `avg` values have an `aggregation_value` too.",
+    ] = "count"
+    aggregated: Annotated[
+        str | None, text(name="aggregation_property"), "The property of a `sum` or an `avg`."
+    ] = None
+    aggregation_property_type: ClassVar[Annotated[str, word(["event"], refused=_OF_PERSONS)]]
+
     def completed(self, fields: Fields) -> Self:
+        self._check_aggregation(fields)
         if sum(self.sizes) >= TOTAL_INTERVALS_MAX:
             detail = f"Brackets have at most {TOTAL_INTERVALS_MAX - 1} intervals in all."
             raise fields.error("retention_custom_brackets", detail)
         return self
+
+    def _check_aggregation(self, fields: Fields) -> None:
+        if self.aggregation == "count":
+            if self.aggregated is not None:
+                detail = "Set aggregation_type to sum or avg, or leave this out."
+                raise fields.error("aggregation_property", detail)
+            return
+        if self.aggregated is None:
+            raise fields.required("aggregation_property")
+        detail = f"Retention of a value ({self.aggregation}) has no such option. Leave it out."
+        if self.cumulative:
+            raise fields.error("cumulative", detail)
+        if self.occurrences > 1:
+            raise fields.error("minimum_occurrences", detail)
 
     @property
     def entities(self) -> tuple[Entity, ...]:

@@ -4,8 +4,9 @@ Source: insights.md, section 6.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -19,7 +20,25 @@ from fanion.insights.sql.compiler import OTHER
 # Returns the address of the persons behind a row, or behind a value in it.
 Url = Callable[..., str]
 _Counts = Mapping[tuple[int, int], int]
-_NO_COUNTS: Final[_Counts] = {}
+_Sums = Mapping[tuple[int, int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The numbers of one value of the breakdown, by (row from 0, index in the row)."""
+
+    counts: _Counts = field(default_factory=dict)
+    sums: _Sums = field(default_factory=dict)
+
+    def at(self, query: RetentionQuery, place: tuple[int, int]) -> Mapping[str, float]:
+        """Return how many persons there are at a place, and with an aggregation its value."""
+        persons = self.counts.get(place, 0)
+        if query.aggregation == "count":
+            return {"count": persons}
+        total = self.sums.get(place, 0.0)
+        if query.aggregation == "avg":
+            total = total / persons if persons else 0.0
+        return {"count": persons, "aggregation_value": total}
 
 
 def retention_result(
@@ -27,6 +46,7 @@ def retention_result(
     rows: Intervals,
     zone: ZoneInfo,
     counts: Iterable[tuple[str, int, int, int]],
+    sums: Iterable[tuple[str, int, int, float]],
     url: Url,
     cohorts: Mapping[int, str],
 ) -> list[dict[str, Any]]:
@@ -35,23 +55,34 @@ def retention_result(
     With a breakdown each value has a triangle, the largest first.
 
     Args:
-        counts: Tuples (value, row from 1, intervals later, persons).
+        counts: Tuples (value, row from 1, index in the row, persons).
+        sums: The same tuples with sums of the property; none if only persons are counted.
         cohorts: The names of cohorts, by id.
     """
-    by_value: dict[str, dict[tuple[int, int], int]] = {}
-    for value, row, ahead, persons in counts:
-        by_value.setdefault(value, {})[row - 1, ahead] = persons
+    by_value = _by_value(counts, sums)
     if query.breakdowns is None:
-        return _triangle(query, rows, zone, by_value.get("", _NO_COUNTS), url, {})
+        return _triangle(query, rows, zone, by_value.get("", _Numbers()), url, {})
     if query.breakdowns.hide_other:
         by_value.pop(OTHER, None)
     return [
         entry
-        for value in sorted(by_value, key=lambda value: _place(value, by_value[value]))
+        for value in sorted(by_value, key=lambda value: _place(value, by_value[value].counts))
         for entry in _triangle(
             query, rows, zone, by_value[value], url, _broken_down(query.breakdowns, value, cohorts)
         )
     ]
+
+
+def _by_value(
+    counts: Iterable[tuple[str, int, int, int]], sums: Iterable[tuple[str, int, int, float]]
+) -> dict[str, _Numbers]:
+    counted: dict[str, dict[tuple[int, int], int]] = {}
+    for value, row, ahead, persons in counts:
+        counted.setdefault(value, {})[row - 1, ahead] = persons
+    summed: dict[str, dict[tuple[int, int], float]] = {}
+    for value, row, ahead, total in sums:
+        summed.setdefault(value, {})[row - 1, ahead] = total
+    return {value: _Numbers(own, summed.get(value, {})) for value, own in counted.items()}
 
 
 def _broken_down(
@@ -86,7 +117,7 @@ def _triangle(
     query: RetentionQuery,
     rows: Intervals,
     zone: ZoneInfo,
-    counts: _Counts,
+    numbers: _Numbers,
     url: Url,
     broken_down: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
@@ -99,7 +130,7 @@ def _triangle(
             "date": _date(start, zone),
             "values": [
                 {
-                    "count": counts.get((row, ahead), 0),
+                    **numbers.at(query, (row, ahead)),
                     "people": [],
                     "people_url": url(selected_interval=row, returning_interval=ahead, **place),
                     **labels[ahead],

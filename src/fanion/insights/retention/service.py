@@ -34,6 +34,7 @@ from fanion.insights.retention.sql import (
     largest_values,
     retention_statement,
 )
+from fanion.insights.retention.values_sql import sums_statement
 from fanion.insights.sql.compiler import OTHER, Statement
 
 # Numbers in one result: a few megabytes of JSON.
@@ -51,9 +52,11 @@ async def calculate_retention(calculation: Calculation, query: RetentionQuery) -
         raise Invalid(detail, attr="total_intervals")
     counted = await calculation.rows(retention_statement(retention, None))
     total = len({value for value, *_ in counted})
+    values: Sequence[str] | None = None
     if total > retention.limit:
         values, total = await _largest(calculation, retention)
         counted = await calculation.rows(retention_statement(retention, values))
+    sums = await _sums(calculation, retention, values)
     names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     urls = PeopleUrls(calculation.project.id, "retention", query.scope.sent)
     entries = await asyncio.to_thread(
@@ -62,10 +65,21 @@ async def calculate_retention(calculation: Calculation, query: RetentionQuery) -
         rows,
         calculation.zone,
         [(value, int(row), int(ahead), int(persons)) for value, row, ahead, persons in counted],
+        sums,
         urls.url,
         names,
     )
     return with_value_counts(entries, query.breakdowns, [total])
+
+
+async def _sums(
+    calculation: Calculation, retention: RetentionRows, values: Sequence[str] | None
+) -> Sequence[tuple[str, int, int, float]]:
+    """Return the sums of the property, none if only persons are counted."""
+    if retention.query.aggregation == "count":
+        return ()
+    rows = await calculation.rows(sums_statement(retention, values))
+    return [(value, int(row), int(place), float(total)) for value, row, place, total in rows]
 
 
 def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlace:

@@ -119,18 +119,7 @@ def retention_sets(
     broken_down = BreakdownSql(compiler, query.breakdowns)
     own = broken_down.event_columns()
     rows, columns = _found(compiler, retention, own)
-    resolved = compiler.resolved(rows, [*own, *columns])
-    valued = VALUED.format(
-        value=broken_down.value(),
-        shown=with_other_values(compiler, "own_value", values),
-        columns=", ".join(columns),
-        resolved=resolved,
-        join=broken_down.joins(),
-    )
-    parts = {
-        "value": "'' AS value" if query.breakdowns is None else "value",
-        "valued": resolved if query.breakdowns is None else valued,
-    }
+    parts = valued_rows(compiler, broken_down, rows, columns, values)
     if query.width is not None:
         return _sets_of_windows(compiler, retention, query.width, parts)
     is_first = query.type == "retention_first_time"
@@ -142,6 +131,32 @@ def retention_sets(
     )
 
 
+def valued_rows(
+    compiler: Compiler,
+    broken_down: BreakdownSql,
+    rows: str,
+    columns: Sequence[str],
+    values: Sequence[str] | None,
+) -> Mapping[str, str]:
+    """Return a SELECT of rows with who is counted now as `actor`, and its expression of the value.
+
+    Args:
+        rows: A SELECT with the stored actor as `who`, the columns of the breakdown, and `columns`.
+    """
+    own = broken_down.event_columns()
+    resolved = compiler.resolved(rows, [*own, *columns])
+    if not broken_down.parts:
+        return {"value": "'' AS value", "valued": resolved}
+    valued = VALUED.format(
+        value=broken_down.value(),
+        shown=with_other_values(compiler, "own_value", values),
+        columns=", ".join(columns),
+        resolved=resolved,
+        join=broken_down.joins(),
+    )
+    return {"value": "value", "valued": valued}
+
+
 def _found(
     compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]
 ) -> tuple[str, Sequence[str]]:
@@ -149,7 +164,7 @@ def _found(
     query, bind = retention.query, compiler.bindings
     is_first, is_counted = query.type == "retention_first_time", query.occurrences > 1
     start = bind.add(micros(retention.span.start), "Int64")
-    named, events = _events(compiler, retention, own)
+    named, events = read_events(compiler, retention, own, once=is_counted)
     parts = {
         "named": named,
         "who": compiler.who(),
@@ -180,10 +195,14 @@ def _sets_of_windows(
     )
 
 
-def _events(
-    compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]
+def read_events(
+    compiler: Compiler, retention: RetentionRows, own: Mapping[str, str], *, once: bool
 ) -> tuple[str, str]:
-    """Return the named expressions computed from an event, and the FROM clause."""
+    """Return the named expressions computed from an event, and the FROM clause.
+
+    Args:
+        once: Whether an event counts once, however often it is stored.
+    """
     columns = {
         **own,
         "at": "toUnixTimestamp64Micro(timestamp)",
@@ -192,12 +211,12 @@ def _events(
         "is_returning": compiler.entity(retention.query.returning),
     }
     named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
-    where, once = _where(compiler, retention), compiler.once
-    if retention.query.occurrences == 1:
+    where, counted = _where(compiler, retention), compiler.once
+    if not once:
         return f"WITH {named}", f"events\n   WHERE {where}"
-    if once.by_key:
-        return f"WITH {named}", f"{once.events}\n   WHERE {where}"
-    rows = f"SELECT {compiler.who()}, {named}\n    FROM events\n   WHERE {where}{once.limit}"
+    if counted.by_key:
+        return f"WITH {named}", f"{counted.events}\n   WHERE {where}"
+    rows = f"SELECT {compiler.who()}, {named}\n    FROM events\n   WHERE {where}{counted.limit}"
     return "", f"({rows})"
 
 

@@ -5,12 +5,21 @@ import { CountedField } from "../CountedField";
 import type { FieldsProps } from "../kind";
 import { WholeField } from "../WholeField";
 import { BracketsField } from "./BracketsField";
-import { INTERVALS_MAX, OCCURRENCES_MAX, optionsOf, TYPES, withOptions } from "./options";
-import { periodOf } from "./query";
+import {
+  INTERVALS_MAX,
+  OCCURRENCES_MAX,
+  optionsOf,
+  showsValues,
+  TYPES,
+  withOptions,
+} from "./options";
+import { entitiesOf, periodOf } from "./query";
+import { ValueFields } from "./ValueFields";
 
 /** Fields for who starts and what counts as returning. */
 export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
   const options = optionsOf(question);
+  const hasValues = showsValues(options);
   const change = (changes: Partial<typeof options>) => onChange(withOptions(question, changes));
   return (
     <div className="flex min-w-0 flex-col gap-3">
@@ -34,14 +43,16 @@ export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
             error={errorAt("retentionFilter__totalIntervals")}
           />
         )}
-        <WholeField
-          label={words.occurrences}
-          value={options.occurrences}
-          least={1}
-          most={OCCURRENCES_MAX}
-          onChange={(occurrences) => change({ occurrences })}
-          error={errorAt("retentionFilter__minimumOccurrences")}
-        />
+        {!hasValues && (
+          <WholeField
+            label={words.occurrences}
+            value={options.occurrences}
+            least={1}
+            most={OCCURRENCES_MAX}
+            onChange={(occurrences) => change({ occurrences })}
+            error={errorAt("retentionFilter__minimumOccurrences")}
+          />
+        )}
       </div>
       <BracketsField
         period={periodOf(question)}
@@ -55,11 +66,19 @@ export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
         isOn={options.hasWindows}
         onChange={(hasWindows) => change({ hasWindows })}
       />
-      <Switch
-        label={words.cumulative}
-        showsLabel
-        isOn={options.isCumulative}
-        onChange={(isCumulative) => change({ isCumulative })}
+      {!hasValues && (
+        <Switch
+          label={words.cumulative}
+          showsLabel
+          isOn={options.isCumulative}
+          onChange={(isCumulative) => change({ isCumulative })}
+        />
+      )}
+      <ValueFields
+        options={options}
+        event={entitiesOf(question).returning?.event ?? undefined}
+        onChange={change}
+        errorAt={errorAt}
       />
       {["targetEntity", "returningEntity"].map((name) => {
         const error = errorAt(`retentionFilter__${name}`);

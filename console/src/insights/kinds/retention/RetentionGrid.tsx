@@ -1,11 +1,13 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
-import { type KeyboardEvent, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { intervalName } from "@/charts";
 import { formatNumber, formatShare } from "@/words/format";
 import { words } from "@/words/insightsRetention";
-import { type Cohort, type Group, groupsOf, lengthOf, meansOf, shareOf } from "./cohorts";
-import { type RetentionOptions, spanOf } from "./options";
+import { keepInTabs, moveFocus, shadeOf } from "../numberGrid";
+import { type Cohort, type Group, groupsOf, meansOf, shareOf } from "./cohorts";
+import { type RetentionOptions, showsValues, spanOf } from "./options";
 import type { Period } from "./query";
+import { isNumber, placesOf } from "./table";
 
 interface Props {
   cohorts: readonly Cohort[];
@@ -25,8 +27,7 @@ export function RetentionGrid(props: Props) {
   const groups = groupsOf(cohorts);
   const [opened, setOpened] = useState<readonly string[]>([]);
   const table = useRef<HTMLTableElement>(null);
-  const length = lengthOf(cohorts);
-  const places = Array.from({ length: Math.max(0, length - 1) }, (_, at) => at + 1);
+  const places = placesOf(cohorts, options);
   const toggle = (key: string) =>
     setOpened(opened.includes(key) ? opened.filter((one) => one !== key) : [...opened, key]);
   return (
@@ -90,8 +91,8 @@ function Rows(props: RowsProps) {
   const { group, options, isOpen, isFirst } = props;
   const most = Math.max(
     1,
-    ...group.cohorts.flatMap(({ counts }) =>
-      counts.slice(1).map((_, at) => shareOf(counts, at + 1, options.reference) ?? 0),
+    ...group.cohorts.flatMap(({ numbers }) =>
+      numbers.slice(1).map((_, at) => shareOf(numbers, at + 1, options.reference) ?? 0),
     ),
   );
   return (
@@ -110,6 +111,7 @@ function Rows(props: RowsProps) {
               {...props}
               cohort={cohort}
               place={0}
+              isSize
               most={most}
               isInTabs={isFirst && row === 0}
             />
@@ -125,7 +127,8 @@ function Rows(props: RowsProps) {
 /** The mean row, overall or for a breakdown value. The row of a value expands its cohorts. */
 function Head({ group, options, places, isOpen, onToggle }: RowsProps) {
   const { mean, reference } = options;
-  const means = mean === "none" ? [] : meansOf(group.cohorts, places.length + 1, reference, mean);
+  const length = (places.at(-1) ?? 0) + 1;
+  const means = mean === "none" ? [] : meansOf(group.cohorts, length, reference, mean);
   const Icon = isOpen ? ChevronDown : ChevronRight;
   const cell = "border-line border-b bg-sunken px-2 py-1.5 text-center font-medium";
   return (
@@ -168,16 +171,22 @@ interface ValueProps extends Props {
   /** The largest share in its group. */
   most: number;
   isInTabs?: boolean;
+  /** Whether it is the number of persons in the cohort. */
+  isSize?: boolean;
 }
 
-function Value({ cohort, place, most, isInTabs = false, options, onOpen }: ValueProps) {
-  const count = cohort.counts[place];
-  if (count === undefined) return <td />;
-  const share = shareOf(cohort.counts, place, options.reference);
-  const isPartial = place > 0 && cohort.partial !== undefined && place >= cohort.partial;
-  const isCount = place === 0 || options.format === "numeric";
-  const shown = isCount ? formatNumber(count) : share === null ? "–" : percent(share);
-  const other = isCount && share !== null ? percent(share) : formatNumber(count);
+function Value(props: ValueProps) {
+  const { cohort, place, most, isInTabs = false, isSize = false, options, onOpen } = props;
+  const number = isSize ? cohort.counts[0] : cohort.numbers[place];
+  if (number === undefined) return <td />;
+  const share = shareOf(cohort.numbers, place, options.reference);
+  const isPartial = !isSize && cohort.partial !== undefined && place >= cohort.partial;
+  const isNumeric = isNumber(place, options);
+  const shown = isNumeric ? formatNumber(number) : share === null ? "–" : percent(share);
+  const other = isNumeric && share !== null ? percent(share) : formatNumber(number);
+  const hint = showsValues(options)
+    ? words.valueOf(other, props.sizeName, cohort.counts[place] ?? 0)
+    : other;
   return (
     <td className="p-0.5">
       <button
@@ -185,8 +194,8 @@ function Value({ cohort, place, most, isInTabs = false, options, onOpen }: Value
         data-value
         tabIndex={isInTabs ? 0 : -1}
         disabled={onOpen === undefined}
-        title={place === 0 ? undefined : isPartial ? `${other}, ${words.partial}` : other}
-        className={`block h-8 w-full min-w-14 whitespace-nowrap rounded px-1.5 text-ink enabled:hover:outline enabled:hover:outline-ink-3 ${place === 0 ? "text-end" : "text-center"} ${isPartial ? "border border-ink-3 border-dashed" : ""}`}
+        title={isSize ? undefined : isPartial ? `${hint}, ${words.partial}` : hint}
+        className={`block h-8 w-full min-w-14 whitespace-nowrap rounded px-1.5 text-ink enabled:hover:outline enabled:hover:outline-ink-3 ${isSize ? "text-end" : "text-center"} ${isPartial ? "border border-ink-3 border-dashed" : ""}`}
         style={place === 0 ? undefined : { background: shadeOf(share ?? 0, most) }}
         onClick={() => onOpen?.(cohort, place)}
       >
@@ -195,44 +204,4 @@ function Value({ cohort, place, most, isInTabs = false, options, onOpen }: Value
       </button>
     </td>
   );
-}
-
-// Text stays readable on the darkest shade.
-const LIGHTEST = 4;
-const DARKEST = 50;
-
-const shadeOf = (share: number, most: number): string =>
-  `color-mix(in srgb, var(--series-2) ${Math.round(LIGHTEST + (share / most) * (DARKEST - LIGHTEST))}%, transparent)`;
-
-const valuesOf = (row: Element | null | undefined): HTMLElement[] => [
-  ...(row?.querySelectorAll<HTMLElement>("[data-value]") ?? []),
-];
-
-/** Tab reaches one number of the table; arrow keys move to the others. */
-function moveFocus(event: KeyboardEvent, table: HTMLTableElement | null): void {
-  const at = event.target as HTMLElement;
-  if (table === null || !at.matches("[data-value]")) return;
-  const rows = [...table.querySelectorAll("tbody tr")].filter((row) => valuesOf(row).length > 0);
-  const row = rows.findIndex((one) => one.contains(at));
-  const place = valuesOf(rows[row]).indexOf(at);
-  const moves: Record<string, [row: number, place: number]> = {
-    ArrowLeft: [row, place - 1],
-    ArrowRight: [row, place + 1],
-    ArrowUp: [row - 1, place],
-    ArrowDown: [row + 1, place],
-    Home: [row, 0],
-    End: [row, Number.POSITIVE_INFINITY],
-  };
-  const move = moves[event.key];
-  if (move === undefined) return;
-  event.preventDefault();
-  const values = valuesOf(rows[Math.min(rows.length - 1, Math.max(0, move[0]))]);
-  values[Math.min(values.length - 1, Math.max(0, move[1]))]?.focus();
-}
-
-function keepInTabs(table: HTMLTableElement | null, target: EventTarget & Element): void {
-  if (table === null || !target.matches("[data-value]")) return;
-  for (const one of table.querySelectorAll<HTMLElement>('[data-value][tabindex="0"]'))
-    one.tabIndex = -1;
-  (target as HTMLElement).tabIndex = 0;
 }

@@ -1,9 +1,20 @@
 import { Select } from "@/ui/Select";
 import { words } from "@/words/insightsRetention";
 import type { FieldsProps } from "../kind";
-import { DISPLAYS, MEANS, optionsOf, REFERENCES, withOptions } from "./options";
+import {
+  DISPLAYS,
+  MEANS,
+  optionsOf,
+  REFERENCES,
+  type RetentionOptions,
+  showsValues,
+  withOptions,
+} from "./options";
 
 const NUMBERS = [...REFERENCES, "counts"] as const;
+
+const nameOf = (value: (typeof NUMBERS)[number], options: RetentionOptions) =>
+  value === "counts" && showsValues(options) ? "numbers" : value;
 
 /** Display options of retention. */
 export function RetentionView({ question, onChange }: FieldsProps) {
@@ -23,7 +34,7 @@ export function RetentionView({ question, onChange }: FieldsProps) {
         {...snug}
         aria-label={words.format}
         value={options.format === "numeric" ? "counts" : options.reference}
-        options={NUMBERS.map((value) => ({ value, label: words.formats[value] }))}
+        options={NUMBERS.map((value) => ({ value, label: words.formats[nameOf(value, options)] }))}
         onChange={(value) =>
           change(
             value === "counts" ? { format: "numeric" } : { format: "percentage", reference: value },

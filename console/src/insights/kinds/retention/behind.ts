@@ -7,7 +7,7 @@ import { words as actorWords } from "@/words/insights";
 import { words } from "@/words/insightsRetention";
 import type { Asked, Behind, Place } from "../kind";
 import { type Cohort, readCohorts } from "./cohorts";
-import { optionsOf, spanOf } from "./options";
+import { optionsOf, showsValues, spanOf } from "./options";
 import { entitiesOf, periodOf } from "./query";
 
 /** Return the place of a cohort's number. place: 0 for the whole cohort */
@@ -34,14 +34,26 @@ export function behindRetention({ question, answer }: Asked, place: Place): Behi
   const name =
     ahead === 0 || returning === undefined
       ? first
-      : words.number(first, nameOfSeries(returning), words.after(period, spanOf(optionsOf(question), ahead)));
+      : words.number(
+          first,
+          nameOfSeries(returning),
+          words.after(period, spanOf(optionsOf(question), ahead)),
+        );
   return {
     actors: { insight: "RETENTION", filters: filtersOf(answer.query), place },
-    description: actorWords.number(name, formatNumber(count)),
+    description: actorWords.number(
+      name,
+      showsValues(optionsOf(question))
+        ? words.valueOf(formatNumber(cohort.numbers[ahead] ?? 0), unitOf(question), count)
+        : formatNumber(count),
+    ),
     name,
     ofGroups: question.groupTypeIndex !== undefined,
   };
 }
+
+const unitOf = ({ groupTypeIndex }: Asked["question"]): string =>
+  groupTypeIndex === undefined ? words.size : words.sizeOfGroups;
 
 /** A URL may list the parts of a place in any order. */
 const inOrder = (place: Place, ahead: number): Place =>

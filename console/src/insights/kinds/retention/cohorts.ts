@@ -4,7 +4,7 @@ import { isObject } from "@/insights/question/reading";
 import { entriesOf } from "@/lib/trends";
 import { words } from "@/words/insightsRetention";
 import { intervalAfter } from "../intervals";
-import { optionsOf, type RetentionOptions, spanOf } from "./options";
+import { optionsOf, type RetentionOptions, showsValues, spanOf } from "./options";
 import { type Period, periodOf } from "./query";
 
 /** A breakdown value as the server writes it: a list for several properties. */
@@ -22,6 +22,10 @@ export interface Cohort {
   begin: Date;
   /** The first is the cohort's size, the next how many returned one interval later, and so on. */
   counts: readonly number[];
+  /** What is shown of each count: itself, or the sum or average of a property. */
+  numbers: readonly number[];
+  /** Whether the numbers are averages per person. */
+  hasAverages: boolean;
   /** The index of the first count that can still grow. */
   partial: number | undefined;
 }
@@ -31,7 +35,8 @@ export function readCohorts(answer: Answer, question: Question): Cohort[] {
   return entriesOf(answer.results).map((entry): Cohort => {
     const row = Number(/\d+$/.exec(String(entry.label))?.[0] ?? 0);
     const begin = new Date(String(entry.date));
-    const counts = countsOf(entry.values);
+    const counts = numbersOf(entry.values, "count");
+    const options = optionsOf(question);
     const value = entry.breakdown_value as Value | undefined;
     return {
       key: JSON.stringify([value ?? null, row]),
@@ -41,9 +46,11 @@ export function readCohorts(answer: Answer, question: Question): Cohort[] {
       row,
       begin,
       counts,
+      numbers: showsValues(options) ? numbersOf(entry.values, "aggregation_value") : counts,
+      hasAverages: showsValues(options) && options.aggregation === "avg",
       partial: firstPartial(counts.length, (place) => {
-        const period = periodOf(question);
-        return endOf(begin, place, period, optionsOf(question), answer.zone) > answer.calculatedAt;
+        const end = endOf(begin, place, periodOf(question), options, answer.zone);
+        return end > answer.calculatedAt;
       }),
     };
   });
@@ -74,13 +81,14 @@ function endOf(
   zone: string,
 ): Date {
   const { last } = spanOf(options, place);
-  if (!options.hasWindows || place === 0) return intervalAfter(begin, last + 1, period, zone);
+  const isSize = place === 0 && !showsValues(options);
+  if (!options.hasWindows || isSize) return intervalAfter(begin, last + 1, period, zone);
   const end = intervalAfter(begin, 1, period, zone);
   return new Date(end.getTime() + (last + 1) * WIDTHS_MS[period]);
 }
 
-const countsOf = (values: unknown): number[] =>
-  Array.isArray(values) ? values.map((one) => (isObject(one) ? Number(one.count) : 0)) : [];
+const numbersOf = (values: unknown, name: string): number[] =>
+  Array.isArray(values) ? values.map((one) => (isObject(one) ? Number(one[name] ?? 0) : 0)) : [];
 
 /** The cohorts of one breakdown value, or all of them. */
 export interface Group {
@@ -108,15 +116,15 @@ function nameOfValue(value: Value | undefined): string | null {
   return parts.map((part) => (part === NONE ? words.none : String(part))).join(", ");
 }
 
-/** Return a number as a percentage of the whole cohort or of the previous interval. */
+/** Return a number as a percentage of the first one or of the previous interval. */
 export function shareOf(
-  counts: readonly number[],
+  numbers: readonly number[],
   place: number,
   reference: "total" | "previous",
 ): number | null {
-  const whole = counts[reference === "total" || place === 0 ? 0 : place - 1] ?? 0;
-  const count = counts[place];
-  return count === undefined || whole === 0 ? null : (count / whole) * 100;
+  const whole = numbers[reference === "total" || place === 0 ? 0 : place - 1] ?? 0;
+  const number = numbers[place];
+  return number === undefined || whole === 0 ? null : (number / whole) * 100;
 }
 
 /** Return the mean share for each interval, over the cohorts for which it has ended.
@@ -135,14 +143,23 @@ export function meansOf(
         counts.length > place && (place === 0 || partial === undefined || place < partial),
     );
     if (kind === "simple") {
-      const shares = known.flatMap(({ counts }) => shareOf(counts, place, reference) ?? []);
+      const shares = known.flatMap(({ numbers }) => shareOf(numbers, place, reference) ?? []);
       return shares.length === 0 ? null : sum(shares) / shares.length;
     }
-    const summed = Array.from({ length: place + 1 }, (__, at) =>
-      sum(known.map(({ counts }) => counts[at] ?? 0)),
-    );
-    return shareOf(summed, place, reference);
+    const together = Array.from({ length: place + 1 }, (__, at) => togetherAt(known, at));
+    return shareOf(together, place, reference);
   });
+}
+
+/** The number of all cohorts together. */
+function togetherAt(cohorts: readonly Cohort[], place: number): number {
+  const persons = sum(cohorts.map(({ counts }) => counts[place] ?? 0));
+  const sums = cohorts.map(({ counts, numbers, hasAverages }) =>
+    hasAverages ? (numbers[place] ?? 0) * (counts[place] ?? 0) : (numbers[place] ?? 0),
+  );
+  const isAverage = cohorts[0]?.hasAverages ?? false;
+  if (!isAverage) return sum(sums);
+  return persons === 0 ? 0 : sum(sums) / persons;
 }
 
 export const sum = (numbers: readonly number[]): number =>

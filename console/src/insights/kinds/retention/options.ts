@@ -11,6 +11,8 @@ export const MEANS = ["weighted", "simple", "none"] as const;
 /** Only the table, or a curve above it. */
 export const DISPLAYS = ["ActionsTable", "ActionsLineGraph"] as const;
 export const FORMATS = ["percentage", "numeric"] as const;
+/** What is told of those who came back: their number, or the sum of a property of their events. */
+export const AGGREGATIONS = ["count", "sum", "avg"] as const;
 export const INTERVALS_MAX = 64;
 export const OCCURRENCES_MAX = 1_000_000;
 /** The number of intervals of all brackets. */
@@ -35,7 +37,14 @@ export interface RetentionOptions {
   hasWindows: boolean;
   /** How many intervals each value after the first covers; empty: one each. */
   brackets: readonly number[];
+  aggregation: (typeof AGGREGATIONS)[number];
+  /** The property of a sum or an average. */
+  aggregated: string | undefined;
 }
+
+/** Whether sums or averages of a property are shown. */
+export const showsValues = ({ aggregation, aggregated }: RetentionOptions): boolean =>
+  aggregation !== "count" && aggregated !== undefined;
 
 /** The intervals that a value covers, counted from the first. */
 export interface Span {
@@ -55,10 +64,11 @@ const INTERVALS_OF_QUERIES = 7;
 const NAMES = [
   ...["retentionType", "totalIntervals", "cumulative", "minimumOccurrences", "display"],
   ...["retentionReference", "meanRetentionCalculation", "aggregationAxisFormat", "showMean"],
-  ...["timeWindowMode", "retentionCustomBrackets"],
+  ...["timeWindowMode", "retentionCustomBrackets", "aggregationType", "aggregationProperty"],
+  "aggregationPropertyType",
 ];
-// Display options of other clients, and options that always have the same value.
-const DRAWN = ["dashboardDisplay", "selectedInterval", "aggregationType"];
+// Display options of other clients.
+const DRAWN = ["dashboardDisplay", "selectedInterval"];
 
 /** Return the options of a `retentionFilter`. intervals: the default number */
 export function readOptions(
@@ -84,10 +94,20 @@ export function readOptions(
       reading.choice(at("aggregationAxisFormat"), given.aggregationAxisFormat, FORMATS) ??
       "percentage",
     hasWindows:
-      reading.choice(at("timeWindowMode"), given.timeWindowMode, ["strict_calendar_dates", WINDOWS]) ===
-      WINDOWS,
+      reading.choice(at("timeWindowMode"), given.timeWindowMode, [
+        "strict_calendar_dates",
+        WINDOWS,
+      ]) === WINDOWS,
+    aggregation: readAggregation(reading, given),
+    aggregated: reading.text(at("aggregationProperty"), given.aggregationProperty),
     brackets: readBrackets(reading, at("retentionCustomBrackets"), given.retentionCustomBrackets),
   };
+}
+
+function readAggregation(reading: Reading, given: Given): RetentionOptions["aggregation"] {
+  const at = (name: string) => joined(PLACE, name);
+  reading.choice(at("aggregationPropertyType"), given.aggregationPropertyType, ["event"]);
+  return reading.choice(at("aggregationType"), given.aggregationType, AGGREGATIONS) ?? "count";
 }
 
 function readBrackets(reading: Reading, place: string, given: unknown): readonly number[] {
@@ -117,6 +137,8 @@ export function writeOptions(options: RetentionOptions): Given {
     display: options.display === "ActionsTable" ? undefined : options.display,
     aggregationAxisFormat: options.format === "percentage" ? undefined : options.format,
     timeWindowMode: options.hasWindows ? WINDOWS : undefined,
+    aggregationType: options.aggregation === "count" ? undefined : options.aggregation,
+    aggregationProperty: options.aggregation === "count" ? undefined : options.aggregated,
     retentionCustomBrackets: options.brackets.length === 0 ? undefined : options.brackets,
   });
 }

@@ -11,7 +11,14 @@ import {
 } from "@/insights/question/wire";
 import { type Given, present } from "@/lib/searchParams";
 import type { DateRange } from "@/ui/ranges";
-import { optionsOf, PLACE, type RetentionOptions, readQueryOptions, writeOptions } from "./options";
+import {
+  optionsOf,
+  PLACE,
+  type RetentionOptions,
+  readQueryOptions,
+  showsValues,
+  writeOptions,
+} from "./options";
 
 export const PERIODS = ["hour", "day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
@@ -47,13 +54,19 @@ export function retentionQuery(question: Question): Query {
       : dateRange,
     ...breakdownParts(withoutRanges(question)),
     retentionFilter: {
-      ...writeOptions(options),
+      ...writeOptions(askedOptions(options)),
       totalIntervals: options.intervals,
       period: capitalized(periodOf(question)),
       ...(target !== undefined && { targetEntity: entityOf(target) }),
       ...(returning !== undefined && { returningEntity: entityOf(returning) }),
     },
   };
+}
+
+/** Sums and averages count every event, once. Without a property persons are counted. */
+export function askedOptions(options: RetentionOptions): RetentionOptions {
+  if (!showsValues(options)) return { ...options, aggregation: "count" };
+  return { ...options, isCumulative: false, occurrences: 1 };
 }
 
 /** Always counts persons, whatever the series counts in other kinds. */
@@ -106,7 +119,8 @@ const isOfIntervals = (
   { intervals, brackets }: RetentionOptions,
 ): boolean =>
   brackets.length === 0 &&
-  dates.from !== undefined && dates.from === startOf(intervals, periodOf(question), dates.to);
+  dates.from !== undefined &&
+  dates.from === startOf(intervals, periodOf(question), dates.to);
 
 const UNITS: Readonly<Record<Period, string>> = { hour: "h", day: "d", week: "w", month: "m" };
 

@@ -3,6 +3,7 @@ import type { Question } from "@/insights/question/model";
 import {
   breakdownParts,
   clauses,
+  code,
   eventParts,
   type Names,
   periodParts,
@@ -10,9 +11,10 @@ import {
   text,
   whereParts,
 } from "@/insights/question/sentence";
+import { plainName } from "@/ui/properties";
 import { words } from "@/words/insightsRetention";
 import { optionsOf, type RetentionOptions, type Span, spanOf } from "./options";
-import { entitiesOf, periodOf, withoutRanges } from "./query";
+import { askedOptions, entitiesOf, periodOf, withoutRanges } from "./query";
 
 type Parts = readonly SentencePart[];
 
@@ -21,7 +23,7 @@ type Parts = readonly SentencePart[];
 export function retentionSentence(question: Question, names: Names): Parts {
   const { target, returning } = entitiesOf(question);
   if (target === undefined || returning === undefined) return [];
-  const options = optionsOf(question);
+  const options = askedOptions(optionsOf(question));
   const period = periodOf(question);
   const { groupTypeIndex: group } = question;
   const { howMany } = words;
@@ -45,6 +47,7 @@ export function retentionSentence(question: Question, names: Names): Parts {
           ...whereParts(returning.filters, names),
           ...(options.occurrences > 1 ? [text(words.atLeast(options.occurrences))] : []),
           text(words.ahead(spansOf(options), period, options.isCumulative, options.hasWindows)),
+          ...valueParts(options),
         ],
     periodParts(question),
     whereParts(question.filters, names),
@@ -55,6 +58,13 @@ export function retentionSentence(question: Question, names: Names): Parts {
 
 const isOnlyFirst = ({ intervals, brackets }: RetentionOptions): boolean =>
   intervals === 1 && brackets.length === 0;
+
+/** "and the sum of their `price`" */
+function valueParts(options: RetentionOptions): Parts {
+  const { aggregation, aggregated } = options;
+  if (aggregation === "count" || aggregated === undefined) return [];
+  return [text(words.valued[aggregation]), code(plainName(aggregated))];
+}
 
 /** The number of intervals, or those that each bracket covers. */
 function spansOf(options: RetentionOptions): number | readonly Span[] {
