@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sentenceText } from "@/filters";
+import type { Answer } from "@/insights/answers";
+import { behindTrend } from "@/insights/kinds/trends/behind";
 import { readOptions, writeOptions } from "@/insights/kinds/trends/options";
 import { readTrendsQuery, trendsQuery } from "@/insights/kinds/trends/query";
 import { trendsSentence } from "@/insights/kinds/trends/sentence";
+import { trendsTable } from "@/insights/kinds/trends/table";
 import { readQuestion, writeQuestion } from "@/insights/question/address";
 import { FIRST, type Question } from "@/insights/question/model";
 import { queryOfFilters } from "@/insights/question/older";
@@ -52,6 +55,50 @@ test("a question survives a round trip through the URL and the API", () => {
     assert.deepEqual(readTrendsQuery(query, reading), question);
     assert.deepEqual(reading.problems, []);
   }
+});
+
+test("hours of a week are of one series without a breakdown, and each opens its persons", () => {
+  const trends = { display: "CalendarHeatmap" };
+  const question: Question = {
+    ...FULL,
+    options: { trends: { ...FULL.options.trends, ...trends } },
+  };
+
+  const query = trendsQuery(question);
+  assert.equal((query.series as unknown[]).length, 1);
+  assert.deepEqual(query.trendsFilter, trends);
+  assert.equal(/breakdown|compare|formula/.test(JSON.stringify(query)), false);
+  assert.match(saidOf(question), /`paid` called `Income`.*, per hour of each weekday, /);
+  const counted = { ...question, series: [{ event: "a", math: "weekly_active", filters: [] }] };
+  assert.match(JSON.stringify(trendsQuery(counted as Question)), /"math":"dau"/);
+
+  const answer: Answer = {
+    query,
+    results: [
+      {
+        label: "Income",
+        action: { order: 0 },
+        calendar_heatmap_data: {
+          data: [{ row: 6, column: 12, value: 7 }],
+          rowAggregations: [{ row: 6, value: 8 }],
+          columnAggregations: [{ column: 12, value: 9 }],
+          allAggregations: 10,
+        },
+      },
+    ],
+    beside: {},
+    zone: "Europe/Berlin",
+    calculatedAt: new Date("2026-03-31T12:00Z"),
+  };
+  const { columns, rows } = trendsTable({ question, answer });
+  assert.deepEqual([columns.length, columns[13], columns.at(-1)], [26, "12:00", "All hours"]);
+  assert.deepEqual([rows[5]?.[0], rows[5]?.[13], rows[5]?.at(-1)], ["Saturday", 7, 8]);
+  assert.deepEqual([rows[7]?.[0], rows[7]?.[13], rows[7]?.at(-1)], ["All days", 9, 10]);
+  const place = { entity_order: 0, weekday: "6", hour: "12" };
+  assert.equal(
+    behindTrend({ question, answer }, place)?.description,
+    "Income, Saturday, 12:00 to 13:00: 7",
+  );
 });
 
 test("a series of an action survives a round trip, and requests persons by its id", () => {

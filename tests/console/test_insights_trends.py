@@ -465,3 +465,44 @@ def test_the_numbers_of_the_table_are_reached_and_opened_by_keys(
         expect(drawer).to_have_accessible_description(re.compile("paid, .*: 1$"))
         console.press("Escape")
         expect(page.locator(":focus")).to_have_text("1")
+
+
+def test_hours_of_the_week_are_a_table_whose_numbers_open_their_persons(
+    console: Console, project: Project
+) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    at = yesterday.replace(hour=9, minute=30, second=0, microsecond=0)
+    project.capture(
+        *(
+            {"event": "paid", "distinct_id": who, "timestamp": at.isoformat()}
+            for who in ("ann", "bob", "bob")
+        )
+    )
+    page = console.page
+    console.open(insight(project, series=[{"event": "paid", "math": "dau"}, {"event": "viewed"}]))
+    console.choose(page.get_by_role("combobox", name="Chart"), "Weekdays and hours")
+    expect(sentence(console)).to_have_text(
+        "How many persons did paid, per hour of each weekday, last 30 days, without test accounts."
+    )
+    grid = page.get_by_role("grid", name="Weekdays and hours")
+    row = grid.get_by_role("row", name=re.compile(f"^{at:%A}"))
+    expect(row.get_by_role("button").nth(9)).to_have_text("2")
+    expect(row.get_by_role("button").last).to_have_text("2")
+
+    with console.keyboard_only():
+        console.tab_to(grid.get_by_role("button").first)
+        console.press(*["ArrowDown"] * at.weekday(), *["ArrowRight"] * 9, "Enter")
+        drawer = page.get_by_role("dialog", name="Persons behind this number")
+        expect(drawer).to_have_accessible_description(
+            re.compile(f"paid, {at:%A}, 9:00 to 10:00: 2$")
+        )
+        rows = drawer.get_by_role("grid", name="Persons").get_by_role("row")
+        expect(rows).to_have_count(3)
+        console.press("Escape")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").click()
+    header, *lines = rows_of(download.value.path())
+    assert (header[0], header[10], len(header), len(lines)) == ("Weekday", "9:00", 26, 8)
+    assert lines[at.weekday()][10] == lines[7][10] == lines[7][25] == "2"
+    console.expect_accessible()
+    console.expect_to_fit_in({"width": 390, "height": 844}, {"width": 360, "height": 640})

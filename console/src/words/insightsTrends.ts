@@ -19,6 +19,7 @@ export const words = {
     BoldNumber: "Number",
     ActionsTable: "Table",
     WorldMap: "World map",
+    CalendarHeatmap: "Weekdays and hours",
   },
   noSeries: "Choose an event to see how often it happens.",
   noFormula: "Write the formula, such as A / B.",

@@ -26,15 +26,16 @@ DISPLAYS_OF_TOTALS = frozenset(
 # Displays of trends with running sums.
 DISPLAYS_CUMULATIVE = frozenset({"ActionsLineGraphCumulative"})
 # Displays that PostHog knows and Fanion does not calculate.
-DISPLAYS_UNSUPPORTED = frozenset(
-    {"ActionsDonut", "BoxPlot", "CalendarHeatmap", "Metric", "SlopeGraph"}
-)
+DISPLAYS_UNSUPPORTED = frozenset({"ActionsDonut", "BoxPlot", "Metric", "SlopeGraph"})
+# Displays of trends with a number for each hour of each weekday.
+DISPLAYS_OF_WEEK = frozenset({"CalendarHeatmap"})
 # Displays of other kinds, and tables of any kind.
 _DISPLAYS_OF_OTHERS = frozenset({"FunnelViz", "PathsViz"})
 DISPLAYS = (
     DISPLAYS_OF_SERIES
     | DISPLAYS_OF_TOTALS
     | DISPLAYS_CUMULATIVE
+    | DISPLAYS_OF_WEEK
     | DISPLAYS_UNSUPPORTED
     | _DISPLAYS_OF_OTHERS
 )
@@ -111,6 +112,7 @@ _OF_RETENTION = frozenset(
 _OF_OTHERS = frozenset(
     {
         *("stickiness_days", "target_date", "lifecycle_type", "stickiness_criteria"),
+        *("weekday", "hour"),
         *("computed_as", "interval_count"),
         *("path_type", "paths_hogql_expression", "include_event_types", "start_point"),
         *("include_custom_events", "end_point", "path_groupings", "funnel_paths"),
@@ -124,7 +126,7 @@ OF_KINDS = _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
 OF_FILTERS = _ASKED | ACCOMPANYING | DRAWN | _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
 
 # Names in the URL of a number's actors that locate the number, in addition to those above.
-OF_PLACES = frozenset({"day", "compare_label", "returning_interval"})
+OF_PLACES = frozenset({"day", "compare_label", "returning_interval", "weekday", "hour"})
 # Names that PostHog's interface and server add to the URL of actors, without effect on the list.
 # `label` is the interface's name of the number, and recordings do not exist here.
 OF_LINKS = frozenset({"label", "include_recordings", "include_total"})

@@ -118,7 +118,7 @@ BROKEN_DOWN: Json = {
 COMPARED: Json = {"compare": SWITCH, "compare_to": ("-1w", "-1m")}
 DISPLAYS = (
     *("ActionsLineGraph", "ActionsLineGraphCumulative", "ActionsTable", "ActionsPie"),
-    *("BoldNumber", "WorldMap", "ActionsBarValue"),
+    *("BoldNumber", "WorldMap", "ActionsBarValue", "CalendarHeatmap"),
 )
 KINDS: dict[str, st.SearchStrategy[Json]] = {
     "TRENDS": some(

@@ -118,9 +118,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "many bins": ({"breakdown": "a", "breakdown_histogram_bin_count": 101},
                   "breakdown_histogram_bin_count", "Ensure this value is between 1 and 100."),
     "a display": (
-        {"display": "CalendarHeatmap"},
+        {"display": "BoxPlot"},
         "display",
-        "Trends with display CalendarHeatmap are not supported.",
+        "Trends with display BoxPlot are not supported.",
+    ),
+    **{
+        f"a heat map with {name}": (
+            {"display": "CalendarHeatmap", "events": [{}], name: value},
+            name,
+            "Trends with display CalendarHeatmap have no such option. Leave it out.",
+        )
+        for name, value in {
+            "formulas": ["A"], "breakdown": "plan", "compare": True, "smoothing_intervals": 2
+        }.items()
+    },
+    "a heat map of two": ({"display": "CalendarHeatmap", "events": [{}, {}]}, "events",
+                          "Trends with display CalendarHeatmap have one series."),
+    "a heat map of weeks": (
+        {"display": "CalendarHeatmap", "events": [{"math": "weekly_active"}]},
+        "events__0__math",
+        "Trends with display CalendarHeatmap have no math weekly_active. Use dau.",
     ),
     "a formula without series": ({"formula": "A"}, "formula", 'There is no series "A".'),
     "the second formula": ({"events": [{}], "formulas": ["A", "B"]}, "formulas__1",

@@ -13,6 +13,7 @@ import msgspec
 from fanion.errors import Invalid
 from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.dates.intervals import DateRange, midnight
+from fanion.insights.dates.offsets import Offsets, offsets_in
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.entities import read_entity_id
 from fanion.insights.parsing.fields import Fields
@@ -21,6 +22,7 @@ from fanion.insights.trends.frames import Frame, last_day
 from fanion.insights.trends.maths import Math
 from fanion.insights.trends.query import TrendsQuery
 from fanion.insights.trends.rows_sql import SeriesQuery
+from fanion.insights.trends.week import DAYS, HOURS, WeekPart
 from fanion.properties.bindings import MICROSECOND
 
 _LABELS: Final = ("current", "previous")
@@ -36,12 +38,16 @@ class TrendPlace:
         values: The value of the breakdown, one text for each property. OTHER alone is the combined
             rest; empty for all.
         is_previous: Whether it is in the range to compare with.
+        weekday: In an answer by weekday and hour, from 1 for Monday; None for all days.
+        hour: Likewise, from 0; None for all hours.
     """
 
     series: int
     day: Bound | None = None
     values: tuple[str, ...] = ()
     is_previous: bool = False
+    weekday: int | None = None
+    hour: int | None = None
 
     @property
     def is_other(self) -> bool:
@@ -60,8 +66,36 @@ def read_trends_place(fields: Fields, query: TrendsQuery) -> TrendPlace:
     is_previous = fields.choice("compare_label", _LABELS, "current") == "previous"
     if is_previous and not query.compare:
         raise fields.error("compare_label", "The question does not compare.")
-    shown_day = None if day.text is None or query.totals else day
-    return TrendPlace(_series(fields, query), shown_day, _values(fields, query), is_previous)
+    has_days = query.shape in ("series", "cumulative")
+    shown_day = day if day.text is not None and has_days else None
+    return TrendPlace(
+        _series(fields, query),
+        shown_day,
+        _values(fields, query),
+        is_previous,
+        _of_week(fields, query, "weekday", 1, DAYS),
+        _of_week(fields, query, "hour", 0, HOURS - 1),
+    )
+
+
+def _of_week(fields: Fields, query: TrendsQuery, name: str, least: int, most: int) -> int | None:
+    number = fields.whole(name, least, most)
+    if number is not None and query.shape != "week":
+        raise fields.error(
+            name, "Only trends with display CalendarHeatmap have weekdays and hours."
+        )
+    return number
+
+
+def week_part(place: TrendPlace, offsets: Offsets) -> WeekPart:
+    """Return the number at a place in an answer by weekday and hour."""
+    if place.weekday is None and place.hour is None:
+        return WeekPart(offsets, "all")
+    if place.hour is None:
+        return WeekPart(offsets, "weekday", (place.weekday or 1) - 1)
+    if place.weekday is None:
+        return WeekPart(offsets, "hour", place.hour)
+    return WeekPart(offsets, "cell", (place.weekday - 1) * HOURS + place.hour)
 
 
 def group_type_of_trend(query: TrendsQuery, place: TrendPlace) -> int | None:
@@ -135,7 +169,12 @@ def query_of_cell(
         span = DateRange(midnight(first, clock.zone), span.end)
         math = Math("dau")
     series = replace(series_query.series, math=math)
-    return replace(series_query, series=series, span=span, starts=(), window=None, once=False)
+    week = None
+    if query.shape == "week":
+        week = week_part(place, offsets_in(span, clock.zone))
+    return replace(
+        series_query, series=series, span=span, starts=(), window=None, once=False, week=week
+    )
 
 
 def _span(query: TrendsQuery, place: TrendPlace, frame: Frame, clock: RangeClock) -> DateRange:

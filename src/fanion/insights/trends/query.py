@@ -33,6 +33,7 @@ from fanion.rest.posthog_insight_fields import (
     DISPLAYS_CUMULATIVE,
     DISPLAYS_OF_SERIES,
     DISPLAYS_OF_TOTALS,
+    DISPLAYS_OF_WEEK,
     OF_ENTITY,
 )
 
@@ -45,12 +46,13 @@ SMOOTHED_MAX: Final = 1_000
 # A world map shows each country.
 MAP_VALUES: Final = 250
 
-Shape = Literal["series", "cumulative", "totals"]
+Shape = Literal["series", "cumulative", "totals", "week"]
 _SHAPES: Final[Mapping[str, Shape]] = {
     "ActionsLineGraph": "series",
     **dict.fromkeys(sorted(DISPLAYS_OF_SERIES), "series"),
     **dict.fromkeys(sorted(DISPLAYS_OF_TOTALS), "totals"),
     **dict.fromkeys(sorted(DISPLAYS_CUMULATIVE), "cumulative"),
+    **dict.fromkeys(sorted(DISPLAYS_OF_WEEK), "week"),
 }
 _UNSUPPORTED: Final = {
     display: f"Trends with display {display} are not supported."
@@ -173,7 +175,8 @@ class TrendsQuery(Options):
     """The question of a trend.
 
     Attributes:
-        shape: A number for each interval, running sums of them, or one number for the whole range.
+        shape: A number for each interval, running sums of them, one number for the whole range, or
+            one for each hour of each weekday.
         compare_to: The distance to the range to compare with; None for the previous range.
         smoothed: Each number is the average of this many, rounded down.
     """
@@ -199,7 +202,29 @@ class TrendsQuery(Options):
     ] = 1
 
     def completed(self, fields: Fields) -> Self:
-        return replace(self, compare=self.compare or self.compare_to is not None)
+        query = replace(self, compare=self.compare or self.compare_to is not None)
+        if query.shape == "week":
+            query._check_week(fields)
+        return query
+
+    def _check_week(self, fields: Fields) -> None:
+        """Raise Invalid for an option that numbers by weekday and hour do not have."""
+        detail = "Trends with display CalendarHeatmap have no such option. Leave it out."
+        given = {
+            ("formula", "formulas", "formulaNodes"): bool(self.formulas),
+            ("breakdown", "breakdowns"): self.breakdowns is not None,
+            ("compare", "compare_to"): self.compare,
+            ("smoothing_intervals",): self.smoothed > 1,
+        }
+        for names in (names for names, is_given in given.items() if is_given):
+            name = next(name for name in names if fields.values.get(name))
+            raise fields.error(name, detail)
+        if len(self.series) > 1:
+            raise fields.error("events", "Trends with display CalendarHeatmap have one series.")
+        if self.series and self.series[0].math.window is not None:
+            word = self.series[0].math.word
+            detail = f"Trends with display CalendarHeatmap have no math {word}. Use dau."
+            raise fields.error("events__0__math", detail)
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -211,8 +236,8 @@ class TrendsQuery(Options):
 
     @property
     def effective_interval(self) -> Interval:
-        """Return the interval; totals have none, and their range is rounded to days."""
-        return "day" if self.totals else self.interval
+        """Return the interval; some shapes have none, and their range is rounded to days."""
+        return "day" if self.shape in ("totals", "week") else self.interval
 
     def span(self, clock: RangeClock) -> DateRange:
         """Return the range in whole intervals.

@@ -17,6 +17,7 @@ from fanion.insights.sessions.sql import Reach
 from fanion.insights.sql.breakdown import Bins, BreakdownSql
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.insights.trends.query import Series
+from fanion.insights.trends.week import WeekPart
 
 # A session counts in each interval in which it has such an event, with its whole length.
 SESSIONS = """
@@ -66,6 +67,7 @@ class SeriesQuery:
         bins: The bins of the parts of the breakdown that are histograms.
         window: For active persons, the number of days in one of which a person needs an event.
         once: Whether a person, session or group counts in its first interval only.
+        week: For a trend by weekday and hour, which of its numbers are counted.
     """
 
     context: SqlContext
@@ -77,6 +79,7 @@ class SeriesQuery:
     bins: Mapping[int, Bins] = field(default_factory=dict)
     window: int | None = None
     once: bool = False
+    week: WeekPart | None = None
 
     @property
     def limit(self) -> int:
@@ -96,7 +99,18 @@ class SeriesRows:
         return not self.by_group
 
     def where(self) -> str:
-        return self.compiler.where(self.query.span, [self.query.series.entity])
+        where = self.compiler.where(self.query.span, [self.query.series.entity])
+        return where + self._in_week("timestamp")
+
+    def _bucket(self, time: str) -> str:
+        week = self.query.week
+        if week is None:
+            return self.compiler.bucket(self.query.starts, time)
+        return week.number(self.compiler, time)
+
+    def _in_week(self, time: str) -> str:
+        week = self.query.week
+        return "" if week is None else week.condition(self.compiler, time)
 
     def columns(self, *, actor: bool, bucket: bool = True) -> dict[str, str]:
         """Return names and expressions over a row of `events`.
@@ -104,7 +118,7 @@ class SeriesRows:
         Args:
             actor: Whether the rows need who is counted.
         """
-        columns = {"bucket": self.compiler.bucket(self.query.starts)} if bucket else {}
+        columns = {"bucket": self._bucket("timestamp")} if bucket else {}
         columns |= self.values.event_columns()
         if self.values.needs_person or (actor and self.counts_persons):
             columns["who"] = self.compiler.person()
@@ -219,10 +233,11 @@ class SeriesRows:
         first = FIRST_OF_ACTORS.format(
             counted="actor" if is_person else "actor AS group_key",
             columns="".join(f", cell.{n} AS {name}" for n, name in enumerate(columns, 2)),
-            bucket=self.compiler.bucket(self.query.starts, "at.1"),
+            bucket=self._bucket("at.1"),
             found=self.compiler.resolved(rows, ["earliest", "first"]),
             start=self.compiler.bindings.time(self.query.span.start),
         )
+        first += self._in_week("at.1")
         return first if is_person else self.resolved(first, ["group_key", *columns, "bucket"])
 
     def _is_counted(self) -> str:

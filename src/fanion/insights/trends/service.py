@@ -14,7 +14,6 @@ from fanion.insights.calculation.kind_service import (
     SERIES_PLACES,
     ActorsKind,
     Kind,
-    always,
 )
 from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.calculation.service import Analysis, Calculation, require_few_numbers
@@ -43,6 +42,7 @@ from fanion.insights.trends.query import TrendsQuery, read_trends
 from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
 from fanion.insights.trends.rows_sql import SeriesQuery
 from fanion.insights.trends.sql import ranked_trend_statement, trend_statement
+from fanion.insights.trends.week_service import calculate_week
 from fanion.projects.model import Project
 
 # Numbers in one result: a second's work at most, and a few megabytes of JSON.
@@ -55,6 +55,8 @@ async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> Any:
 
     With a breakdown, the entries are `results` beside the numbers of values in the current range.
     """
+    if query.shape == "week":
+        return await calculate_week(calculation, query)
     frames = frames_of(query, calculation.clock)
     require_few_numbers(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
     numbers = [await _numbers(calculation, query, frame) for frame in frames]
@@ -264,9 +266,10 @@ TRENDS: Final = Kind(
         "trends",
         read_trends_place,
         find_trends_actors,
-        SERIES_PLACES | {"day", "people_day", "breakdown_value", "compare_label"},
+        SERIES_PLACES
+        | {"day", "people_day", "breakdown_value", "compare_label", "weekday", "hour"},
         {**NEWER_SERIES_PLACES, "day": "day", "breakdown": "breakdown_value"},
         group_type=group_type_of_trend,
     ),
-    has_series=always,
+    has_series=lambda query: query.shape != "week",
 )

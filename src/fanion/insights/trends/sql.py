@@ -160,7 +160,12 @@ class _TrendSql(SeriesRows):
     def counts_together(self) -> bool:
         """Return whether the counts of all intervals fit in memory together, as in `Counts`."""
         is_total = self._builder() == self._total
-        return is_total and has_few_intervals(self.query) and not self.values.needs_person
+        return (
+            is_total
+            and self.query.week is None
+            and has_few_intervals(self.query)
+            and not self.values.needs_person
+        )
 
     def trend(self, values: Sequence[str] | None) -> str:
         build = self._builder()

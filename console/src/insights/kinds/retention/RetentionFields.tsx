@@ -32,7 +32,7 @@ export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
         onChange={(type) => change({ type })}
         error={errorAt("retentionFilter__retentionType")}
       />
-      <div className="grid grid-cols-2 items-start gap-3">
+      <div className="grid grid-cols-2 items-start gap-3 empty:hidden">
         {options.brackets.length === 0 && (
           <WholeField
             label={words.intervals}

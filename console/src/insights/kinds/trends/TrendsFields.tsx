@@ -6,7 +6,7 @@ import { CONTROL } from "@/ui/classes";
 import { Select } from "@/ui/Select";
 import { words } from "@/words/insightsTrends";
 import type { FieldsProps } from "../kind";
-import { type Formula, isOfTotals, optionsOf, withOptions } from "./options";
+import { type Formula, hasIntervals, isOfWeek, optionsOf, withOptions } from "./options";
 
 const FORMULAS_MAX = 20;
 const SMOOTHINGS = [1, 3, 7, 14, 28];
@@ -18,8 +18,8 @@ export function TrendsFields(props: FieldsProps) {
   const choices = [...new Set([...SMOOTHINGS, smoothing])].toSorted((a, b) => a - b);
   return (
     <>
-      {question.series.length > 0 && <Formulas {...props} />}
-      {!isOfTotals(display) && (
+      {question.series.length > 0 && !isOfWeek(display) && <Formulas {...props} />}
+      {hasIntervals(display) && (
         <div className="flex min-w-0 flex-col gap-1">
           <span className="font-medium">{words.points}</span>
           <Select

@@ -17,17 +17,32 @@ import {
   type TotalsProps,
   WorldMap,
 } from "@/charts";
+import { lazyPart } from "@/ui/lazyPart";
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsTrends";
 import type { Asked, ResultProps } from "../kind";
 import { canOpen, placeOf } from "./behind";
 import { colorOf, colorsOf, seriesOfLines } from "./drawn";
 import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
-import { type Display, isOfTotals, optionsOf } from "./options";
+import { type Display, isOfTotals, isOfWeek, optionsOf } from "./options";
 import { nameOfLine, trendsTable } from "./table";
+import type { WeekResultProps } from "./WeekResult";
+
+const WeekResult = lazyPart<WeekResultProps>(
+  "hours of a week",
+  async () => (await import("./WeekResult")).WeekResult,
+);
 
 /** The chart of a trend, with its numbers in a table below. */
 export function TrendsResult(props: ResultProps) {
+  if (isOfWeek(optionsOf(props.question).display)) {
+    const period = periodOf(props);
+    return <WeekResult {...props} caption={(what) => words.whole(what, period)} />;
+  }
+  return <LinesResult {...props} />;
+}
+
+function LinesResult(props: ResultProps) {
   const { question, answer, isTile = false, onOpen } = props;
   const { display, formulas } = optionsOf(question);
   const lines = useMemo(() => linesOf({ question, answer }), [question, answer]);

@@ -1,5 +1,6 @@
 import { intervalName } from "@/charts";
 import type { Question } from "@/insights/question/model";
+import { nameOfSeries } from "@/insights/question/seriesName";
 import { filtersOf } from "@/insights/question/wire";
 import { present } from "@/lib/searchParams";
 import { formatNumber } from "@/words/format";
@@ -7,7 +8,9 @@ import { words as actorWords } from "@/words/insights";
 import { words } from "@/words/insightsTrends";
 import type { Asked, Behind, Place } from "../kind";
 import { beginOf, type Line, linesOf } from "./lines";
+import { isOfWeek, optionsOf } from "./options";
 import { nameOfLine } from "./table";
+import { weekNumber } from "./week";
 
 /** Return the place of a line's number. day: undefined for the whole period */
 export const placeOf = (line: Line, day: string | undefined): Place =>
@@ -22,6 +25,7 @@ export const placeOf = (line: Line, day: string | undefined): Place =>
 export const canOpen = (line: Line): boolean => !line.isFormula;
 
 export function behindTrend({ question, answer }: Asked, place: Place): Behind | null {
+  if (isOfWeek(optionsOf(question).display)) return behindWeek({ question, answer }, place);
   const { day } = place;
   const line = linesOf({ question, answer }).find((one) => isAt(one, place));
   if (line === undefined || !canOpen(line)) return null;
@@ -38,6 +42,19 @@ export function behindTrend({ question, answer }: Asked, place: Place): Behind |
     description: actorWords.number(name, formatNumber(number)),
     name,
     ofGroups: countsGroups(question, line.order),
+  };
+}
+
+function behindWeek(asked: Asked, place: Place): Behind | null {
+  const number = weekNumber(asked, place);
+  const [series] = asked.question.series;
+  if (number === null || series === undefined) return null;
+  const name = words.at(nameOfSeries(series), number.when);
+  return {
+    actors: { insight: "TRENDS", filters: filtersOf(asked.answer.query), place },
+    description: actorWords.number(name, formatNumber(number.value)),
+    name,
+    ofGroups: countsGroups(asked.question, 0),
   };
 }
 

@@ -5,9 +5,10 @@ import { namesOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsTrends";
 import type { Kind, Uses } from "../kind";
 import { behindTrend } from "./behind";
-import { canCompare, isOfTotals, optionsOf, readOptions, usualLimit } from "./options";
+import { canCompare, hasIntervals, isOfWeek, optionsOf, readOptions, usualLimit } from "./options";
 import { readTrendsQuery, trendsQuery } from "./query";
 import { trendsSentence } from "./sentence";
+import { shownQuestion } from "./shown";
 import { TrendsFields } from "./TrendsFields";
 import { TrendsResult } from "./TrendsResult";
 import { TrendsView } from "./TrendsView";
@@ -36,20 +37,21 @@ function usesOf(question: Question): Uses {
   return {
     series: {
       least: 1,
-      most: SERIES_MAX,
+      most: isOfWeek(display) ? 1 : SERIES_MAX,
       hasMath: true,
       title: words.series,
       one: words.series,
       mark: letterOf,
     },
-    breakdowns: BREAKDOWNS_MAX,
+    breakdowns: isOfWeek(display) ? 0 : BREAKDOWNS_MAX,
     usualLimit: usualLimit(display),
-    intervals: isOfTotals(display) ? [] : INTERVALS,
+    intervals: hasIntervals(display) ? INTERVALS : [],
     compares: canCompare(display),
   };
 }
 
-function missing(question: Question): string | null {
+function missing(asked: Question): string | null {
+  const question = shownQuestion(asked);
   const { series } = question;
   if (series.length === 0) return words.noSeries;
   const without = series.findIndex(

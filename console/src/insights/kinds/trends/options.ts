@@ -14,6 +14,7 @@ export const DISPLAYS = [
   "BoldNumber",
   "ActionsTable",
   "WorldMap",
+  "CalendarHeatmap",
 ] as const;
 export type Display = (typeof DISPLAYS)[number];
 
@@ -27,6 +28,13 @@ const OF_TOTALS: readonly Display[] = [
 ];
 
 export const isOfTotals = (display: Display): boolean => OF_TOTALS.includes(display);
+
+/** One number for each hour of each weekday. */
+export const isOfWeek = (display: Display): boolean => display === "CalendarHeatmap";
+
+/** A number for each interval. */
+export const hasIntervals = (display: Display): boolean =>
+  !isOfTotals(display) && !isOfWeek(display);
 
 export interface Formula {
   text: string;
@@ -103,7 +111,7 @@ export const usualLimit = (display: Display): number =>
 
 /** Return whether a chart can show two periods; pies and maps cannot. */
 export const canCompare = (display: Display): boolean =>
-  display !== "ActionsPie" && display !== "WorldMap";
+  display !== "ActionsPie" && display !== "WorldMap" && !isOfWeek(display);
 
 export const optionsOf = ({ options }: Question): TrendOptions => readOptions(options.trends ?? {});
 

@@ -11,8 +11,10 @@ import {
 } from "@/insights/question/wire";
 import { present } from "@/lib/searchParams";
 import { canCompare, isOfTotals, optionsOf, readOptions, writeOptions } from "./options";
+import { shownQuestion } from "./shown";
 
-export function trendsQuery(question: Question): Query {
+export function trendsQuery(asked: Question): Query {
+  const question = shownQuestion(asked);
   const own = optionsOf(question);
   const isWhole = isOfTotals(own.display);
   const options = writeOptions({ ...own, smoothing: isWhole ? 1 : own.smoothing });

@@ -15,14 +15,21 @@ import {
 } from "@/insights/question/sentence";
 import { words as shared } from "@/words/insightsQuestion";
 import { words } from "@/words/insightsTrends";
-import { canCompare, isOfTotals, optionsOf, usualLimit } from "./options";
+import { words as weekWords } from "@/words/insightsWeek";
+import { canCompare, isOfTotals, isOfWeek, optionsOf, usualLimit } from "./options";
+import { shownQuestion } from "./shown";
 
 type Parts = readonly SentencePart[];
 
 /** "How often `signed up` happened, per day, last 30 days, without test accounts" */
-export function trendsSentence(question: Question, names: Names): Parts {
+export function trendsSentence(asked: Question, names: Names): Parts {
+  const question = shownQuestion(asked);
   const options = optionsOf(question);
-  const every = isOfTotals(options.display) ? shared.inAll : shared.every[question.interval];
+  const every = isOfTotals(options.display)
+    ? shared.inAll
+    : isOfWeek(options.display)
+      ? weekWords.everyHour
+      : shared.every[question.interval];
   return clauses([
     countedParts(question, names),
     [

@@ -5,7 +5,8 @@ import { words as questionWords } from "@/words/insightsQuestion";
 import { words } from "@/words/insightsTrends";
 import type { Asked } from "../kind";
 import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
-import { isOfTotals, optionsOf } from "./options";
+import { isOfTotals, isOfWeek, optionsOf } from "./options";
+import { weekTable } from "./week";
 
 export function nameOfLine({ name, isPrevious, compare }: Line): string {
   if (!isPrevious) return name;
@@ -14,6 +15,7 @@ export function nameOfLine({ name, isPrevious, compare }: Line): string {
 
 /** The numbers of a trend: one row per interval, or per series if there are no intervals. */
 export function trendsTable({ question, answer }: Asked): FigureData {
+  if (isOfWeek(optionsOf(question).display)) return weekTable({ question, answer });
   const lines = linesOf({ question, answer });
   if (isOfTotals(optionsOf(question).display))
     return {
