@@ -7,6 +7,7 @@ import pytest
 
 from fanion.events.event import EventQuery
 from tests.support.application import AppServer, Json, Tenant, error, open_tenant
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.events_engine import next_project
 
 LISTS = (
@@ -18,6 +19,7 @@ LISTS = (
     "dashboards",
     "insights",
     "webhooks",
+    "batch_exports",
 )
 HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
 # Requests below one of the neighbour's objects, by list.
@@ -51,6 +53,12 @@ BENEATH: list[tuple[str, str, str, Json]] = [
     ("PATCH", "webhooks", "", {"active": False}),
     ("DELETE", "webhooks", "", {}),
     ("GET", "webhooks", "deliveries/", {}),
+    ("PATCH", "batch_exports", "", {"paused": True}),
+    ("DELETE", "batch_exports", "", {}),
+    ("GET", "batch_exports", "runs/", {}),
+    ("POST", "batch_exports", "pause/", {}),
+    ("POST", "batch_exports", "unpause/", {}),
+    ("POST", "batch_exports", "backfills/", {"start_at": "2024-01-01"}),
     ("PATCH", "event_definitions", "", {"tags": ["mine"]}),
     ("DELETE", "event_definitions", "", {}),
     ("DELETE", "persons", "", {}),
@@ -63,7 +71,11 @@ async def neighbour(app_server: AppServer, tenant: Tenant) -> AsyncIterator[Tena
     async with open_tenant(app_server, next_project()) as neighbour:
         await neighbour.capture({"event": "theirs", "distinct_id": "them"})
         await neighbour.create_flag(key="theirs")
-        for path, body in (("/cohorts/", {"name": "theirs"}), ("/webhooks/", HOOK)):
+        for path, body in (
+            ("/cohorts/", {"name": "theirs"}),
+            ("/webhooks/", HOOK),
+            ("/batch_exports/", BATCH_EXPORT),
+        ):
             answer = await neighbour.api.post(path, json=body)
             assert answer.status_code == 201, answer.text
         yield neighbour

@@ -11,6 +11,7 @@ from fanion.db.schema.tables import persons
 from fanion.projects.activity_api import ENTRIES_MAX
 from fanion.rest.pagination import ROWS_MAX
 from tests.support.application import Json, Tenant
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.management import NOW
 from tests.support.published_paths import fill_path
 
@@ -59,6 +60,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         "segments": await made("/segments/", name="a", properties=[{"key": "a", "value": "b"}]),
         "dashboards": await made("/dashboards/", name="a"),
         "experiments": experiment_id,
+        "batch_exports": await made("/batch_exports/", **BATCH_EXPORT),
         "webhooks": await made("/webhooks/", url="https://example.com/"),
         "persons": (await tenant.person("ann"))["uuid"],
         "roles": role.json()["id"],

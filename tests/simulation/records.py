@@ -22,6 +22,7 @@ from fanion.db.schema import (
     cohorts,
     events,
     experiments,
+    exports,
     flags,
     insights,
     organizations,
@@ -36,8 +37,8 @@ from tests.simulation.network import Link, Network
 T = TypeVar("T")
 # All of the modules, so that every table is known.
 SCHEMA = (
-    *(accounts, activity, cohorts, events, experiments, flags, insights, organizations),
-    *(persons, servers, tables, webhooks),
+    *(accounts, activity, cohorts, events, experiments, exports, flags, insights),
+    *(organizations, persons, servers, tables, webhooks),
 )
 
 _VIEW = "CREATE VIEW person_keys AS SELECT id AS person_id, project_id, uuid FROM persons"

@@ -27,12 +27,17 @@ class S3Server:
         objects: By key.
         failing: The status with which writes are answered; 0 for none.
         refused: The number of requests whose signature was wrong.
+        answers: Writes are not answered while it is cleared.
     """
 
     port: int = 0
     objects: dict[str, bytes] = field(default_factory=dict)
     failing: int = 0
     refused: int = 0
+    answers: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.answers.set()
 
     def environment(self, secret: str = SECRET) -> dict[str, str]:
         return {
@@ -58,6 +63,7 @@ def s3_server() -> Iterator[S3Server]:
         try:
             yield state
         finally:
+            state.answers.set()
             server.shutdown()
             thread.join()
 
@@ -72,6 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         if (content := self._accepted()) is None:
             return
+        self.server_state.answers.wait()
         if self.server_state.failing:
             self._answer(self.server_state.failing, _error("AccessDenied"))
             return

@@ -195,6 +195,7 @@ _OF_PROJECT = (
     "/activity_log/?limit=100",
     "/alerts/",
     "/annotations/",
+    "/batch_exports/",
     "/cohorts/?limit=100",
     "/dashboards/",
     "/event_definitions/?limit=100&ordering=name",

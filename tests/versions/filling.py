@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from tests.support.awaited import until
+from tests.support.batch_exports import BATCH_EXPORT
 
 Json = dict[str, Any]
 
@@ -234,6 +235,7 @@ class Filling:
         self.post("/api/projects/", name="Second")
         # A name that no resolver knows: what is to be sent stays.
         self.post("/webhooks/", url="https://hooks.invalid/x", events=["feature_flag.deleted"])
+        self.post("/batch_exports/", **BATCH_EXPORT)
         gone = next(flag for flag in flags if flag["key"] == "half")
         self.send("PATCH", f"/feature_flags/{gone['id']}/", json={"name": "Half of them"})
         [seen] = self.send("GET", "/event_definitions/?search=seen")["results"]

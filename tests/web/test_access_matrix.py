@@ -19,6 +19,7 @@ import pytest
 from fanion.projects.auth.model import FRESH_FOR
 from fanion.projects.model import Level
 from tests.support.application import Json, Tenant, error, open_tenant
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.management import add_key, add_member
 
 # Ids far from each other, because a project that is created meanwhile takes the next one.
@@ -43,6 +44,7 @@ OBJECTS = {
     "activity_log": "activity_log",
     "alerts": "insight",
     "annotations": "annotation",
+    "batch_exports": "batch_export",
     "cohorts": "cohort",
     "dashboards": "dashboard",
     "event_definitions": "event_definition",
@@ -142,6 +144,15 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     },
     "PATCH /api/organizations/{organization}/resource_access/{setting_id}/": {"access_level": 37},
     "DELETE /api/organizations/{organization}/resource_access/{setting_id}/": {},
+    "GET /api/projects/{project_id}/batch_exports/": {},
+    "POST /api/projects/{project_id}/batch_exports/": BATCH_EXPORT,
+    "GET /api/projects/{project_id}/batch_exports/{id}/": {},
+    "PATCH /api/projects/{project_id}/batch_exports/{id}/": {},
+    "DELETE /api/projects/{project_id}/batch_exports/{id}/": {},
+    "POST /api/projects/{project_id}/batch_exports/{id}/pause/": {},
+    "POST /api/projects/{project_id}/batch_exports/{id}/unpause/": {},
+    "POST /api/projects/{project_id}/batch_exports/{id}/backfills/": {"start_at": "2024-01-01"},
+    "GET /api/projects/{project_id}/batch_exports/{id}/runs/": {},
     "GET /api/projects/{project_id}/webhooks/": {},
     "POST /api/projects/{project_id}/webhooks/": {"url": "https://hooks.example/"},
     "GET /api/projects/{project_id}/webhooks/{id}/": {},

@@ -10,6 +10,7 @@ from sqlalchemy import Table, update
 
 from fanion.db.schema.insights import dashboards, insights
 from tests.support.application import Json, Tenant
+from tests.support.batch_exports import BATCH_EXPORT
 
 HOOK = {"url": "https://hooks.example.com/a"}
 TREND: Json = {"insight": "TRENDS", "events": [{"id": "seen"}]}
@@ -76,6 +77,13 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
         ({"filters": {"properties": [{"ky": "a"}]}}, "filters__properties__0__ky", '"key"'),
         ({"filters": {"date_from": "soon"}}, "filters__date_from", "Invalid date: soon"),
         ({"restriction_level": 1}, "restriction_level", "not a valid choice"),
+    ],
+    "/batch_exports/": [
+        ({**BATCH_EXPORT, "intervall": "day"}, "intervall", '"interval"'),
+        ({**BATCH_EXPORT, "interval": "week"}, "interval", "not a valid choice"),
+        ({**BATCH_EXPORT, "model": "persons"}, "model", "not a valid choice"),
+        ({**BATCH_EXPORT, "end_at": "2030-01-01"}, "end_at", "Pause the export"),
+        ({**BATCH_EXPORT, "destination": {"type": "S3"}}, "destination__config", "required"),
     ],
     "/webhooks/": [
         ({**HOOK, "event": ["flag.created"]}, "event", 'Did you mean "events"?'),
@@ -200,6 +208,7 @@ async def create_objects(tenant: Tenant) -> dict[str, Json]:
     described = (await tenant.get("/property_definitions/"))["results"][0]
     insight_id = (await tenant.api.post("/insights/", json=insight)).json()["id"]
     hook_id = (await tenant.api.post("/webhooks/", json=HOOK)).json()["id"]
+    export_id = (await tenant.api.post("/batch_exports/", json=BATCH_EXPORT)).json()["id"]
     role_id = (await send_request(tenant, "POST", roles, json={"name": "r"})).json()["id"]
     access_id = (await send_request(tenant, "POST", access, json=allowed)).json()["id"]
     places = [
@@ -209,6 +218,7 @@ async def create_objects(tenant: Tenant) -> dict[str, Json]:
         f"/insights/{insight_id}/",
         f"/dashboards/{dashboard['id']}/",
         f"/webhooks/{hook_id}/",
+        f"/batch_exports/{export_id}/",
         f"/persons/{person['uuid']}/",
         f"/event_definitions/{definition['id']}/",
         f"/event_definitions/{definition['id']}/marks/",

@@ -11,6 +11,7 @@ import pytest
 from msgspec import json
 
 from tests.support.application import Json, Tenant
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.odd_values import some_odd_values
 
 pytestmark = pytest.mark.every_engine
@@ -131,6 +132,7 @@ BODIES: dict[str, Json] = {
         "tags": ["a"],
         "restriction_level": 21,
     },
+    "POST /batch_exports/": BATCH_EXPORT,
     "POST /webhooks/": {"url": "https://a.example/x", "events": ["cohort.created"], "active": True},
 }
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from fanion.db.engine import Records
 from fanion.db.schema.tables import metadata
 from tests.support.application import Json, Tenant
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.published_paths import fill_path
 
 # Downloading everything is recorded in the activity log.
@@ -44,6 +45,7 @@ async def object_ids(tenant: Tenant) -> Mapping[str, str]:
             "cohorts": await made(f"{project}/cohorts/", {"name": "kept"}),
             "dashboards": await made(f"{project}/dashboards/", {"name": "kept"}),
             "insights": await made(f"{project}/insights/", {"name": "kept"}),
+            "batch_exports": await made(f"{project}/batch_exports/", BATCH_EXPORT),
             "webhooks": await made(f"{project}/webhooks/", hook),
         }
 

@@ -16,6 +16,7 @@ const LISTS: Record<string, (projectId: string) => string> = {
   PropertyDefinition: (projectId) => `/project/${projectId}/properties`,
   Project: (projectId) => `/project/${projectId}/settings`,
   Annotation: (projectId) => `/project/${projectId}/annotations`,
+  BatchExport: (projectId) => `/project/${projectId}/exports`,
   Webhook: (projectId) => `/project/${projectId}/settings?tab=webhooks`,
   Role: () => "/organization?tab=roles",
   ResourceAccess: () => "/organization?tab=roles",

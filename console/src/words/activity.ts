@@ -9,6 +9,7 @@ const scopes = {
   Person: "person",
   Project: "project",
   Webhook: "webhook",
+  BatchExport: "batch export",
   Insight: "insight",
   Dashboard: "dashboard",
   Role: "role",
@@ -119,6 +120,7 @@ const contents = {
   alerts: (n: number) => counted(n, "alert", "alerts"),
   annotations: (n: number) => counted(n, "annotation", "annotations"),
   webhooks: (n: number) => counted(n, "webhook", "webhooks"),
+  batch_exports: (n: number) => counted(n, "batch export", "batch exports"),
   event_definitions: (n: number) => counted(n, "event definition", "event definitions"),
   dead_letters: (n: number) =>
     counted(n, "request that could not be ingested", "requests that could not be ingested"),

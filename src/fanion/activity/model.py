@@ -40,6 +40,7 @@ Scope = Literal[
     "Experiment",
     "ExperimentHoldout",
     "ExperimentSavedMetric",
+    "BatchExport",
 ]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode

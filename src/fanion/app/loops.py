@@ -78,6 +78,7 @@ LOOPS: Final = (
     Loop("dashboards", Role.JOBS, Runs.CLAIMS, "calculates dashboards that are looked at"),
     Loop("alerts", Role.JOBS, Runs.CLAIMS, "checks alerts"),
     Loop("experiments", Role.JOBS, Runs.CLAIMS, "calculates experiments"),
+    Loop("batch_exports", Role.JOBS, Runs.CLAIMS, "writes batch exports"),
     Loop("alert_mails", Role.JOBS, Runs.CLAIMS, "sends mails about alerts"),
 )
 _BY_NAME: Final = {loop.name: loop for loop in LOOPS}

@@ -183,6 +183,10 @@ class SettingFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Permission for webhooks to loopback, private and other addresses that are not public.
     An administrator of a project can then reach whatever this server can reach.
     """
+    exports_allow_private: bool = False
+    """Permission for [batch exports](exports.md#batch-exports) to such addresses, and without TLS.
+    An administrator of a project can then reach whatever this server can reach.
+    """
     trusted_proxies: str = ""
     """Addresses and networks of the proxies, such as `127.0.0.1 ::1` or `10.0.0.0/8`.
     They are separated by commas or spaces. Only their `X-Forwarded-For`, `-Host`, `-Proto` and

@@ -160,6 +160,28 @@ MAINTAINED_OF_WEBHOOK = frozenset(
 )
 UNSUPPORTED_OF_WEBHOOK: Mapping[str, str] = {"secret": "The server makes it."}
 
+MAINTAINED_OF_BATCH_EXPORT = _EVERYWHERE | {
+    *("created_at", "last_updated_at", "last_paused_at", "latest_runs", "latest_error"),
+    *("next_start", "schema"),
+}
+UNSUPPORTED_OF_BATCH_EXPORT: Mapping[str, str] = {
+    "end_at": "Pause the export when it is to end.",
+    "hogql_query": "All columns of events are written.",
+    "filters": "All events are written.",
+    "timezone": "Hours and days are in UTC.",
+    "offset_day": "Days begin at midnight in UTC.",
+    "offset_hour": "Days begin at midnight in UTC.",
+}
+UNSUPPORTED_OF_S3: Mapping[str, str] = {
+    "compression": "Parquet files are compressed.",
+    "encryption": "Set it for the bucket.",
+    "kms_key_id": "Set it for the bucket.",
+    "exclude_events": "All events are written.",
+    "include_events": "All events are written.",
+    "max_file_size_mb": "A file has at most 100,000 events.",
+    "use_virtual_style_addressing": "The bucket is named in the path.",
+}
+
 MAINTAINED_OF_INSIGHT = _EVERYWHERE | {
     *("short_id", "filters_hash", "dashboard_tiles", "last_refresh", "cache_target_age"),
     *("next_allowed_client_refresh", "refreshing", "refresh_attempt", "result", "columns"),

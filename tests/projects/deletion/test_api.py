@@ -12,6 +12,7 @@ from fanion.db.schema import tables
 from fanion.db.schema.activity import event_copies
 from fanion.db.schema.cohorts import cohort_imports
 from fanion.db.schema.events import ingestion_counts, ingestion_ledger
+from fanion.db.schema.exports import batch_export_runs
 from fanion.db.schema.flags import waiting_identities
 from fanion.db.schema.insights import (
     alert_checks,
@@ -38,6 +39,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.project_deletion_worker import UNDER_WAY
 from fanion.projects.deletion.store import EMPTIED
 from tests.support.application import Json, Tenant, error
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.experiments import PURCHASES
 from tests.support.management import NOW, add_key
 from tests.support.projects import another_project
@@ -134,6 +136,7 @@ async def fill(tenant: Tenant) -> None:
     await posted(
         tenant, "/webhooks/", url="https://hooks.example/x", events=["feature_flag.updated"]
     )
+    export = await posted(tenant, "/batch_exports/", **BATCH_EXPORT)
     await posted(tenant, "/secret_key/")
     project_id = tenant.project_id
     rows: dict[Any, Json] = {
@@ -178,6 +181,15 @@ async def fill(tenant: Tenant) -> None:
         merge_authors: {"event_uuid": uuid4(), "created_at": NOW},
         person_splits: {"moves": {}, "version": 1},
         split_ids: {"person": uuid4(), "replaced_by": uuid4()},
+        batch_export_runs: {
+            "export_id": export["id"],
+            "data_interval_start": NOW,
+            "data_interval_end": NOW,
+            "status": "Completed",
+            "attempts": 1,
+            "created_at": NOW,
+            "last_updated_at": NOW,
+        },
         alert_checks: {
             "alert_id": alert["id"],
             "checked_at": NOW,
@@ -300,6 +312,7 @@ async def test_the_answer_and_the_activity_of_the_organization_count_what_went(
         "alerts": 1,
         "annotations": 1,
         "webhooks": 1,
+        "batch_exports": 1,
         "dead_letters": 1,
     }
     assert foreseen == answer["deleted"]

@@ -12,6 +12,8 @@ from fanion.events.storage.store import EventStore
 from fanion.experiments.guarded_release.checks_service import ReleaseChecks
 from fanion.experiments.guarded_release.store import ReleaseStore
 from fanion.experiments.guarded_release.worker import GuardedReleaseWorker
+from fanion.exports.batch.store import BatchExportStore
+from fanion.exports.batch.worker import BatchExportWorker, ExportSources
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
@@ -26,7 +28,7 @@ from fanion.webhooks.worker import Deliverer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Automation:
-    """The background workers of flags, identities and webhooks.
+    """The background workers of flags, identities, webhooks and batch exports.
 
     Attributes:
         sweep: Clears identities that wait for a person.
@@ -37,6 +39,7 @@ class Automation:
     rollbacks: RollbackWorker
     releases: GuardedReleaseWorker
     deliverer: Deliverer
+    exporter: BatchExportWorker
     enrichment: Enrichment
     sweep: BackgroundTask
     activity: ActivityRetention
@@ -53,6 +56,7 @@ class Automation:
             "rollbacks": self.rollbacks.run,
             "guarded_releases": self.releases.run,
             "webhooks": self.deliverer.run,
+            "batch_exports": self.exporter.run,
         }
 
 
@@ -66,12 +70,15 @@ def build_automation(public: Services, events: EventStore, behind: Analysis) -> 
     project_of, bus = public.flags.projects.by_id, public.flags.bus
     checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
     releases = ReleaseChecks(ReleaseStore(records), behind, bus)
+    private = settings.exports_allow_private
+    sources = ExportSources(events, public.backlogs, Resolver(), private)
     sender = Sender(Resolver(), allow_private=settings.webhooks_allow_private)
     return Automation(
         scheduler=ScheduledChangeWorker(ScheduledChangeStore(records), project_of, bus, now),
         rollbacks=RollbackWorker(checks, RollingAverage(behind), project_of, bus, now),
         releases=GuardedReleaseWorker(releases, project_of, now),
         deliverer=Deliverer(records, sender, public.context.metrics, now, public.context.tracing),
+        exporter=BatchExportWorker(BatchExportStore(records), sources, project_of, now),
         enrichment=Enrichment(records, events, now),
         sweep=partial(run_sweep, records, now),
         activity=ActivityRetention(records, now),

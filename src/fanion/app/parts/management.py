@@ -47,6 +47,9 @@ from fanion.experiments.saved_metrics.service import SavedMetricService
 from fanion.experiments.saved_metrics.store import SavedMetricStore
 from fanion.experiments.service import ExperimentService
 from fanion.experiments.store import ExperimentStore
+from fanion.exports.batch.api import BatchExportsApi
+from fanion.exports.batch.service import BatchExportService
+from fanion.exports.batch.store import BatchExportStore
 from fanion.exports.events_api import EventExportsApi
 from fanion.exports.rows_api import GroupRowsApi, PersonRowsApi
 from fanion.exports.service import Exports
@@ -162,6 +165,7 @@ CONTROLLERS = (
     EventExportsApi,
     PersonRowsApi,
     GroupRowsApi,
+    BatchExportsApi,
     ActionsApi,
     LiveEventsApi,
     LiveVisitorsApi,
@@ -366,6 +370,9 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             events, partial(persons_of_events, records), partial(resolve_actions, records)
         ),
         "exports": Exports(events),
+        "batch_exports": BatchExportService(
+            BatchExportStore(records), server.public.context.settings.exports_allow_private
+        ),
         "live": server.live.events,
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,

@@ -18,8 +18,8 @@ from fanion.cli.progress import Bar, progress_bar
 from fanion.errors import Invalid
 from fanion.events.storage.export_query import ExportFormat
 from fanion.exports.download_client import Download, DownloadFailed, PageReader, Progress
-from fanion.exports.intervals import EVERY, Every
-from fanion.exports.intervals_client import RegularExport
+from fanion.exports.intervals.client import RegularExport
+from fanion.exports.intervals.model import EVERY, Every
 from fanion.exports.model import FORMATS
 from fanion.rest.unknown_fields import choice
 from fanion.runtime.clock import utc_now

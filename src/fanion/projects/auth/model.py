@@ -25,6 +25,7 @@ SCOPE_OBJECTS = (
     "action",
     "activity_log",
     "annotation",
+    "batch_export",
     "cohort",
     "dashboard",
     "event",

@@ -21,6 +21,7 @@ class ProjectContents(Struct, frozen=True, kw_only=True):
     alerts: int
     annotations: int
     webhooks: int
+    batch_exports: int
     event_definitions: int
     dead_letters: Annotated[int, Meta(description="Requests that could not be ingested.")]
 

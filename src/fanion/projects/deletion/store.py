@@ -34,6 +34,7 @@ from fanion.db.schema.experiments import (
     experiments,
     guarded_releases,
 )
+from fanion.db.schema.exports import batch_exports
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys, waiting_identities
 from fanion.db.schema.insights import (
     alert_checks,
@@ -81,8 +82,9 @@ from fanion.projects.deletion.model import ProjectContents
 ROWS_MAX: Final = 500
 
 # The tables whose rows are deleted, in this order. The rows of tables that refer to them go with
-# them: members of cohorts, tiles, deliveries and others.
+# them: members of cohorts, tiles, deliveries, runs and others.
 EMPTIED: Final[tuple[Table, ...]] = (
+    batch_exports,
     webhooks,
     alert_checks,
     alert_mails,
@@ -173,6 +175,7 @@ def count_records(connection: Connection, project_id: int, events: int) -> Proje
         alerts=count(alerts),
         annotations=count(annotations),
         webhooks=count(webhooks),
+        batch_exports=count(batch_exports),
         event_definitions=count(event_definitions),
         dead_letters=count(dead_letters),
     )

@@ -95,6 +95,10 @@ _IDS: Mapping[str, str] = {
     "post /api/projects/{}/persons/{}/split/": "splitPerson",
     "post /api/projects/{}/persons/{}/split/preview/": "previewPersonSplit",
     "post /api/projects/{}/persons/{}/update_property/": "updatePersonProperty",
+    "post /api/projects/{}/batch_exports/{}/pause/": "pauseBatchExport",
+    "post /api/projects/{}/batch_exports/{}/unpause/": "unpauseBatchExport",
+    "post /api/projects/{}/batch_exports/{}/backfills/": "backfillBatchExport",
+    "get /api/projects/{}/batch_exports/{}/runs/": "listBatchExportRuns",
     "post /api/projects/{}/webhooks/{}/rotate_secret/": "rotateWebhookSecret",
     **{
         f"{method} /api/projects/{{}}/insights/{path}/": f"{verb}{name}"

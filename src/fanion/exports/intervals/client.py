@@ -1,30 +1,27 @@
-"""A regular export: each hour or day of accepted events is written once, to a bucket or a folder.
-
-The files of an interval have the same names and the same content each time. Its manifest is written
-last, so that an interval is there whole or not at all, and is never written again.
-"""
+"""A regular export: each hour or day of accepted events is written once, to a bucket or folder."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Protocol
 
 import msgspec
 
 from fanion.exports.download_client import DownloadFailed, PageReader, next_cursor, rows_of
-from fanion.exports.intervals import (
+from fanion.exports.intervals.files_service import write_interval
+from fanion.exports.intervals.model import (
     MANIFEST,
     SETTLED,
     Every,
     Interval,
-    IntervalFile,
     Manifest,
     interval_of,
     whole_intervals,
 )
+from fanion.exports.model import FORMATS
+from fanion.rest.unknown_fields import choice
 
 
 class Bucket(Protocol):
@@ -104,39 +101,34 @@ class RegularExport:
         return current.start - (current.end - current.start)
 
     async def _write(self, interval: Interval, names: set[str]) -> Manifest:
-        path = f"{self.folder}/{interval.name}/"
-        files = await self._write_files(interval, path)
-        # Left by a run that was killed, when there were more events.
-        kept = {path + file.name for file in files}
-        left = [name for name in names if name.startswith(path) and name not in kept]
-        manifest = Manifest(
-            start=interval.start,
-            end=interval.end,
-            format=self.query["format"],
-            rows=sum(file.rows for file in files),
-            files=files,
+        path, file_format = f"{self.folder}/{interval.name}/", self.query["format"]
+        pages = self._pages(interval)
+        objects = _InThreads(self.bucket)
+        return await write_interval(
+            objects, path, interval, choice(file_format, FORMATS, "format"), pages, names
         )
-        await asyncio.to_thread(self._finish, path, left, manifest)
-        return manifest
 
-    def _finish(self, path: str, left: Sequence[str], manifest: Manifest) -> None:
-        self.bucket.delete(left)
-        self.bucket.flush()
-        self.bucket.write(path + MANIFEST, msgspec.json.encode(manifest))
-        self.bucket.flush()
-
-    async def _write_files(self, interval: Interval, path: str) -> list[IntervalFile]:
+    async def _pages(self, interval: Interval) -> AsyncIterator[tuple[int, bytes]]:
         times = {"start_at": interval.start.isoformat(), "end_at": interval.end.isoformat()}
         query = {**self.query, "by": "created_at", **times}
-        files: list[IntervalFile] = []
         cursor: str | None = ""
         while cursor is not None:
             page = await self.pages.page(f"{self.project}/events/export/", query, cursor)
-            if rows := rows_of(page):
-                name = f"{len(files) + 1:06}.{self.query['format']}"
-                await asyncio.to_thread(self.bucket.write, path + name, page.content)
-                digest = sha256(page.content).hexdigest()
-                size = len(page.content)
-                files.append(IntervalFile(name=name, rows=rows, bytes=size, sha256=digest))
+            yield rows_of(page), page.content
             cursor = next_cursor(page)
-        return files
+
+
+@dataclass(frozen=True, slots=True)
+class _InThreads:
+    """A bucket that is written in threads."""
+
+    bucket: Bucket
+
+    async def write(self, name: str, content: bytes) -> None:
+        await asyncio.to_thread(self.bucket.write, name, content)
+
+    async def delete(self, names: Sequence[str]) -> None:
+        await asyncio.to_thread(self.bucket.delete, names)
+
+    async def flush(self) -> None:
+        await asyncio.to_thread(self.bucket.flush)

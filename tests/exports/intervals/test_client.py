@@ -11,8 +11,8 @@ import pytest
 from fanion.backup.destination import Destination, open_destination
 from fanion.backup.model import BackupRefused
 from fanion.exports.download_client import DownloadFailed, PageReader
-from fanion.exports.intervals import Every, Manifest, whole_intervals
-from fanion.exports.intervals_client import RegularExport
+from fanion.exports.intervals.client import RegularExport
+from fanion.exports.intervals.model import Every, Manifest, whole_intervals
 from tests.exports.test_events import lines
 from tests.support.application import Tenant
 from tests.support.management import NOW
