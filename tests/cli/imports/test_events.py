@@ -104,3 +104,35 @@ def test_a_mapping_is_refused_for_formats_that_have_their_own(jsonl: Path) -> No
         jsonl, "--from", "posthog", "--dry-run", "--map", jsonl
     )
     assert "a.jsonl.gz is not a Parquet file" in refusal_of(jsonl, "--from", "parquet", "--dry-run")
+
+
+def test_broken_lines_are_counted_while_all_others_are_read(tmp_path: Path) -> None:
+    header = "event,timestamp,distinct_id,plan"
+    breaks = (
+        "paid",
+        "paid,2024-05-01,ada,pro,more",
+        "paid,yesterday,ada,pro",
+        ",,,",
+        "paid,,ada,pro",
+    )
+    rows = [
+        breaks[n // 10 % len(breaks)] if n % 10 == 0 else f"paid,2024-05-01,user {n},pro"
+        for n in range(1_000)
+    ]
+    file, moved = tmp_path / "a.csv", tmp_path / "b.csv"
+    file.write_text("\n".join([header, *rows]) + "\n")
+    moved.write_text("plan,distinct_id,new,event,timestamp\npro,bob,1,paid,2024-05-01\n")
+    wide = tmp_path / "c.csv"
+    wide.write_text(file.read_text(), encoding="utf-16")
+
+    done = run(file, moved, "--from", "csv", "--dry-run")
+
+    assert done.exit_code == 1
+    assert "Rows read: 1001. Events readable (a dry run: nothing was sent): 901." in done.stdout
+    assert "a.csv, line 2: 1 values, but the header has 4 columns" in done.stdout + done.stderr
+    assert "100 rows cannot be imported" in refusal_of(
+        file, "--from", "csv", "--dry-run", "--max-errors", 99
+    )
+    assert "c.csv, line 1: the file is not UTF-8 but UTF-16" in refusal_of(
+        wide, "--from", "csv", "--dry-run"
+    )
