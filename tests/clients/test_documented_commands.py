@@ -108,7 +108,7 @@ def test_live_events_are_shown(shell: Shell, served: Served) -> None:
 
 @long
 def test_events_are_exported(shell: Shell, served: Served, tmp_path: Path) -> None:
-    key, export, parquet, request, regular = commands_of("docs/exports.md")
+    key, export, parquet, persons, request, regular = commands_of("docs/exports.md")
     server, keys = served
     event = {"api_key": keys.project_api_key, "event": "exported", "distinct_id": "ada"}
     event["timestamp"] = "2026-01-15T12:00:00Z"
@@ -119,28 +119,39 @@ def test_events_are_exported(shell: Shell, served: Served, tmp_path: Path) -> No
 
     assert "january.csv" in shell.run(f"{key}\n{export}")
     shell.run(f"{key}\n{parquet}")
+    shell.run(f"{key}\n{persons}")
     shell.run(request)
     shell.replaced = {"s3://exports/fanion": f"{tmp_path}/bucket"}
     shell.run(f"{key}\n{regular}")
 
     assert "exported" in (tmp_path / "january.csv").read_text()
     assert (tmp_path / "events" / "000001.parquet").read_bytes().startswith(b"PAR1")
+    assert "ada" in (tmp_path / "persons.csv").read_text()
     assert (tmp_path / "week.jsonl").is_file()
     assert (tmp_path / "bucket" / "project-1" / "2026-01-15" / "manifest.json").is_file()
 
 
 @long
 def test_projects_are_exported_and_imported(shell: Shell, served: Served, tmp_path: Path) -> None:
-    export, dry_run, apply, key, plan, events = commands_of("docs/transfer.md")
+    export, dry_run, apply, *archive, key, plan, events = commands_of("docs/transfer.md")
     server, keys = served
     with closing(Api(*served)) as api:
         api.create_flag(key="exported")
+    event = {"api_key": keys.project_api_key, "event": "archived", "distinct_id": "ada"}
+    plain_http.post(f"{server.url}/capture/", json=event).raise_for_status()
+    address = f"{server.url}/api/projects/1/events/?event=archived"
+    headers = {"authorization": f"Bearer {keys.personal_api_key}"}
+    until(lambda: httpx.get(address, headers=headers).json()["results"], "it is not stored")
     shell.run("fanion projects create Other")
 
     shell.run(export)
     assert "exported" in (tmp_path / "project.json").read_text()
     assert "flag" in shell.run(dry_run)
     shell.run(apply)
+    for command in archive:
+        shell.run(command)
+    copied = httpx.get(address.replace("projects/1", "projects/2"), headers=headers)
+    assert [row["event"] for row in copied.json()["results"]] == ["archived"]
     # From this server, which has PostHog's API, into its other project.
     shell.replaced = {
         "phx_…": keys.personal_api_key,

@@ -31,6 +31,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "import": ("transfer", "import_project"),
         "import-events": ("imports.events", "import_events"),
         "events": ("exports.events", "events"),
+        "persons": ("exports.rows", "persons"),
+        "groups": ("exports.rows", "groups"),
         "import-posthog": ("import_posthog", "import_posthog"),
         "keys": ("installation.keys", "keys"),
         "projects": ("installation.projects", "projects"),

@@ -1,31 +1,34 @@
 """The command `fanion events export`: events of a running server, written to files."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import httpx
 import typer
 
 from fanion.backup.destination import open_destination
-from fanion.backup.model import BackupRefused
+from fanion.cli.exports.options import (
+    Format,
+    From,
+    Host,
+    ProjectId,
+    To,
+    read_choice,
+    read_time,
+    run_export,
+    time_text,
+)
 from fanion.cli.options import AsJson, Data
-from fanion.cli.output import print_result, printable, refuse, run_command, settings_of
+from fanion.cli.output import refuse
 from fanion.cli.progress import Bar, progress_bar
-from fanion.errors import Invalid
 from fanion.events.storage.export_query import ExportFormat
-from fanion.exports.download_client import Download, DownloadFailed, PageReader, Progress
+from fanion.exports.download_client import Download, PageReader, Progress
 from fanion.exports.intervals.client import RegularExport
 from fanion.exports.intervals.model import EVERY, Every
 from fanion.exports.model import FORMATS
-from fanion.rest.unknown_fields import choice
 from fanion.runtime.clock import utc_now
-from fanion.runtime.data_dir import find_holder
-
-T = TypeVar("T", bound=str)
 
 events = typer.Typer(help="The events of a project.", no_args_is_help=True)
 
@@ -37,7 +40,7 @@ def _events() -> None:
 
 @events.command("export")
 def export_events(
-    project: Annotated[int, typer.Option(help="The project's id.")],
+    project: ProjectId,
     output: Annotated[
         str,
         typer.Option(
@@ -51,16 +54,11 @@ def export_events(
             envvar="POSTHOG_PERSONAL_API_KEY", help="A user's key with the scope event:read."
         ),
     ],
-    host: Annotated[
-        str | None,
-        typer.Option(help="The server; by default the one that uses the data folder."),
-    ] = None,
-    start: Annotated[str | None, typer.Option("--from", help="ISO 8601, inclusive.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="ISO 8601, exclusive.")] = None,
+    host: Host = None,
+    start: From = None,
+    end: To = None,
     event: Annotated[str | None, typer.Option(help="Only events of this name.")] = None,
-    file_format: Annotated[
-        str, typer.Option("--format", help="csv, jsonl (JSON lines) or parquet.")
-    ] = "csv",
+    file_format: Format = "csv",
     every: Annotated[
         str | None,
         typer.Option(help="hour or day: write each one that is over and not written yet."),
@@ -76,27 +74,17 @@ def export_events(
     """
     options = _Options(
         project=f"/api/projects/{project}",
-        format=_choice(file_format, FORMATS, "--format"),
-        start=_time(start, "--from"),
-        end=_time(end, "--to"),
+        format=read_choice(file_format, FORMATS, "--format"),
+        start=read_time(start, "--from"),
+        end=read_time(end, "--to"),
         event=event,
-        every=None if every is None else _choice(every, EVERY, "--every"),
+        every=None if every is None else read_choice(every, EVERY, "--every"),
     )
     if options.every and options.end:
         refuse("--to cannot be used with --every")
-    address = host or _running_server(data)
-
-    async def work() -> list[dict[str, Any]]:
-        headers = {"authorization": f"Bearer {personal_key}"}
-        async with httpx.AsyncClient(base_url=address, headers=headers, trust_env=False) as client:
-            write = _write_intervals if options.every else _write_file
-            return await write(PageReader(client), options, output)
-
-    try:
-        rows = run_command(work())
-    except (BackupRefused, DownloadFailed, httpx.InvalidURL) as error:
-        refuse(printable(str(error)))
-    print_result(rows, as_json=as_json)
+    write = _write_intervals if options.every else _write_file
+    write_output = partial(write, options=options, output=output)
+    run_export(write_output, host, data, personal_key, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -116,7 +104,7 @@ class _Options:
 
 
 async def _write_file(pages: PageReader, options: _Options, output: str) -> list[dict[str, Any]]:
-    query = options.query(start_at=_text(options.start), end_at=_text(options.end))
+    query = options.query(start_at=time_text(options.start), end_at=time_text(options.end))
     path = f"{options.project}/events/export/"
     with progress_bar("Exporting events", "events") as bar:
         show = partial(_show, bar, options.start, options.end)
@@ -154,31 +142,3 @@ def _show(bar: Bar, first: datetime | None, last: datetime | None, progress: Pro
         return
     bar.expect((last - first) / timedelta(days=1))
     bar.reach((progress.day - first.date()).days, progress.rows)
-
-
-def _time(text: str | None, option: str) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        refuse(f"{option}: {text!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z")
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _text(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat()
-
-
-def _choice(text: str, choices: Sequence[T], option: str) -> T:
-    try:
-        return choice(text, choices, option)
-    except Invalid as error:
-        refuse(f"{option}: {error.detail}")
-
-
-def _running_server(data: Path | None) -> str:
-    holder = find_holder(settings_of(data=data))
-    if holder is None or not holder.address:
-        refuse("no server uses the data folder; name one with --host")
-    return holder.address
