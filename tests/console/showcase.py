@@ -14,6 +14,7 @@ from tests.console.hostile import HOSTILE, deep
 from tests.console.installation import Account, Installation
 from tests.console.project import Json, Project, has
 from tests.support.awaited import until
+from tests.support.batch_exports import BATCH_EXPORT
 
 DAYS, PEOPLE, COMPANIES = 14, 120, 8
 BATCH = 1_000
@@ -314,6 +315,7 @@ def _dashboard(project: Project) -> Json:
     for content, days in (("New shop window", 5), (HOSTILE["markup"], 12)):
         moment = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         project.post("/annotations/", content=content, date_marker=moment)
+    project.post("/batch_exports/", **BATCH_EXPORT)
     return project.patch(f"/dashboards/{made['id']}/", filters={"date_from": "-30d"})
 
 

@@ -4,6 +4,8 @@ import {
   ChartLine,
   CloudDownload,
   DatabaseZap,
+  FileOutput,
+  FileUp,
   Flag,
   FlaskConical,
   Globe,
@@ -40,6 +42,8 @@ export interface Destination {
     | "/project/$projectId/actions"
     | "/project/$projectId/properties"
     | "/project/$projectId/annotations"
+    | "/project/$projectId/import"
+    | "/project/$projectId/exports"
     | "/project/$projectId/ingestion"
     | "/project/$projectId/activity"
     | "/project/$projectId/settings";
@@ -122,6 +126,8 @@ export const SECTIONS: readonly Section[] = [
         icon: MapPin,
         keys: "g t",
       },
+      { to: "/project/$projectId/import", label: SCREENS.imports, icon: FileUp, keys: "g m" },
+      { to: "/project/$projectId/exports", label: SCREENS.exports, icon: FileOutput, keys: "g b" },
       {
         to: "/project/$projectId/ingestion",
         label: SCREENS.ingestion,

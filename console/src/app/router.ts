@@ -16,9 +16,11 @@ import { cohortsRoutes } from "@/cohorts/routes";
 import { dashboardsRoutes, sharedRoutes } from "@/dashboards/routes";
 import { eventsRoutes } from "@/events/routes";
 import { experimentsRoutes } from "@/experiments/routes";
+import { exportsRoutes } from "@/exports/routes";
 import { flagsRoutes } from "@/flags/routes";
 import { groupsRoutes } from "@/groups/routes";
 import { homeRoutes } from "@/home/routes";
+import { importsRoutes } from "@/imports/routes";
 import { ingestionRoutes } from "@/ingestion/routes";
 import { insightsRoutes } from "@/insights/routes";
 import { SECOND_FACTOR_NEEDED } from "@/lib/api";
@@ -74,6 +76,8 @@ const routeTree = rootRoute.addChildren([
       ...eventsRoutes,
       ...annotationsRoutes,
       ...actionsRoutes,
+      ...importsRoutes,
+      ...exportsRoutes,
       ...ingestionRoutes,
       ...activityRoutes,
       ...projectSettingsRoutes,

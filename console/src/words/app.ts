@@ -52,6 +52,8 @@ export const words = {
     actions: "Actions",
     properties: "Properties",
     annotations: "Annotations",
+    imports: "Import",
+    exports: "Exports",
     ingestion: "Ingestion",
     activity: "Activity",
     settings: "Project settings",
