@@ -39,7 +39,7 @@ const HINTS: Partial<Record<keyof Fields, string>> = {
 };
 const PLACEHOLDERS: Partial<Record<keyof Fields, string>> = {
   region: "eu-central-1",
-  endpoint_url: "https://s3.example.com",
+  endpoint_url: "https://example.com",
 };
 const OPTIONAL: ReadonlySet<keyof Fields> = new Set(["prefix", "endpoint_url"]);
 

@@ -27,6 +27,7 @@ async def made(tenant: Tenant, **sent: Any) -> Json:
     return created
 
 
+@pytest.mark.every_engine
 async def test_an_export_from_creation_to_deletion(tenant: Tenant) -> None:
     created = await made(tenant, paused=True)
     path = f"/batch_exports/{created['id']}/"
