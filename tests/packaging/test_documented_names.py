@@ -37,7 +37,7 @@ FOREIGN = {
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed",
     "claude_desktop_config", "commit_delay",
     "distributed_ddl",
-    "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
+    "filters__groups__0__rollout", "includeRevenue", "includeScrollDepth",
     "invalid_personal_key", "malformed_data", "missing_api_key", "no_api_key",
     "old_parts_lifetime", "pg_dump",
     "properties__0__operator", "tiles__0__colour", "update_variants",

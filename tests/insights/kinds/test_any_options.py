@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fanion.errors import Invalid
 from fanion.insights.entities import MATHS
 from fanion.insights.kinds.service import Calculator, read_sent_query
+from fanion.insights.web_analytics.over_time.query import METRICS
 from fanion.insights.web_analytics.query import WEB_BREAKDOWNS
 from fanion.projects.model import Project
 from tests.support.asked_actors import actors
@@ -238,9 +239,20 @@ WEB_KINDS: dict[str, st.SearchStrategy[Json]] = {
     "WebStatsTableQuery": some(
         breakdownBy=WEB_BREAKDOWNS,
         includeBounceRate=SWITCH,
+        includeAvgTimeOnPage=SWITCH,
         doPathCleaning=SWITCH,
         orderBy=(["Visitors", "DESC"], ["Views", "ASC"], ["BounceRate"], ["ConversionRate"]),
         **WEB,
+    ),
+    "WebTrendsQuery": some(
+        metrics=(["BounceRate"], list(METRICS)),
+        interval=("hour", "day", "week", "month"),
+        **{n: WEB[n] for n in ("dateRange", "properties", "filterTestAccounts", "compareFilter")},
+    ),
+    "WebExternalClicksTableQuery": some(
+        stripQueryParams=SWITCH,
+        orderBy=(["Visitors", "ASC"], ["Clicks"]),
+        **{n: WEB[n] for n in WEB if n != "conversionGoal"},
     ),
     "WebGoalsQuery": some(
         goals=st.lists(GOAL, max_size=2), orderBy=(["ConversionRate", "ASC"],), **WEB

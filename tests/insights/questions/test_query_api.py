@@ -188,7 +188,8 @@ REFUSED: dict[str, tuple[Json, str, str, str]] = {
         "invalid_input",
         "TracesQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
         "StickinessQuery, LifecycleQuery, PathsQuery, FunnelCorrelationQuery, WebOverviewQuery, "
-        "WebStatsTableQuery, WebGoalsQuery, HogQLQuery, ActorsQuery, InsightVizNode, "
+        "WebStatsTableQuery, WebGoalsQuery, WebTrendsQuery, WebExternalClicksTableQuery, "
+        "HogQLQuery, ActorsQuery, InsightVizNode, "
         "DataTableNode.",
         "query__kind",
     ),

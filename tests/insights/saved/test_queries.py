@@ -110,7 +110,8 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         {"query": {"kind": "DataVisualizationNode", "source": {"kind": "EventsQuery"}}},
         "EventsQuery is not supported. Use one of: TrendsQuery, FunnelsQuery, RetentionQuery, "
         "StickinessQuery, LifecycleQuery, PathsQuery, FunnelCorrelationQuery, WebOverviewQuery, "
-        "WebStatsTableQuery, WebGoalsQuery, HogQLQuery, ActorsQuery, InsightVizNode, "
+        "WebStatsTableQuery, WebGoalsQuery, WebTrendsQuery, WebExternalClicksTableQuery, "
+        "HogQLQuery, ActorsQuery, InsightVizNode, "
         "DataTableNode.",
         "query__source__kind",
     ),

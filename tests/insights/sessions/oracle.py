@@ -56,6 +56,13 @@ class Session:
         return path(self.url())
 
     @property
+    def campaign(self) -> str:
+        referrer = self.first("$referring_domain")
+        source = self.first("utm_source") or (referrer and f"referrer:{referrer}")
+        parts = (source, self.first("utm_medium"), self.first("utm_campaign"))
+        return " / ".join(part or "(none)" for part in parts)
+
+    @property
     def channel(self) -> str:
         source, medium, campaign, referrer = (
             self.first(name).lower()
@@ -151,6 +158,15 @@ def overview(history: History, question: Question) -> list[float | None]:
         unique = len({history.actor(event) for event in converted})
         rate = 100 * unique / len(visitors) if visitors else None
         return [len(visitors), len(converted), unique, rate]
+    return totals(history, result)
+
+
+def totals(
+    history: History, result: Sequence[tuple[Session, Sequence[HistoryEvent]]]
+) -> list[float | None]:
+    """Return visitors, views, sessions, average duration and bounce rate of some sessions."""
+    events = [event for _, counted in result for event in counted]
+    visitors = {history.actor(event) for event in events}
     bounces = [session.is_bounce for session, _ in result if session.is_bounce is not None]
     return [
         len(visitors),
@@ -174,6 +190,7 @@ def of_session(breakdown: str) -> Callable[[Session], str] | None:
         "InitialPage": lambda session: session.entry,
         "ExitPage": lambda session: path(session.url(last=True)),
         "InitialChannelType": lambda session: session.channel,
+        "InitialUTMSourceMediumCampaign": lambda session: session.campaign,
     }
     return computed.get(breakdown)
 

@@ -29,6 +29,7 @@ from fanion.insights.sessions.kept_sql import write_statement
 from fanion.insights.sql.compiler import SqlContext, Statement
 from fanion.insights.web_analytics.kept_service import find_kept_rows, rows_from_kept
 from fanion.insights.web_analytics.kept_sql import KeptRows
+from fanion.insights.web_analytics.over_time.query import METRICS
 from fanion.insights.web_analytics.overview_sql import overview_statement
 from fanion.insights.web_analytics.query import WebOverviewQuery
 from fanion.projects.model import Project
@@ -44,7 +45,8 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
         {"type": "session", "key": "$session_duration", "value": 60, "operator": "gte"}]},
     *({"kind": "WebStatsTableQuery", "breakdownBy": breakdown, "includeBounceRate": True}
       for breakdown in ("InitialPage", "ExitPage", "InitialReferringDomain", "InitialUTMSource",
-                        "InitialChannelType")),
+                        "InitialChannelType", "InitialUTMSourceMediumCampaign")),
+    {"kind": "WebTrendsQuery", "interval": "hour", "metrics": list(METRICS)},
     *({"kind": "WebStatsTableQuery", "breakdownBy": breakdown, "includeBounceRate": bounces}
       for breakdown, bounces in (("Page", False), ("Page", True), ("ScreenName", False),
                                  ("Viewport", True), ("Timezone", False))),

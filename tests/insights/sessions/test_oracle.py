@@ -90,6 +90,7 @@ async def test_the_overview(web: Ask, history: History, goal: str | None) -> Non
         (
             *("Page", "InitialPage", "ExitPage", "Browser", "InitialReferringDomain"),
             *("InitialUTMSource", "InitialUTMMedium", "InitialUTMCampaign", "InitialChannelType"),
+            "InitialUTMSourceMediumCampaign",
         )
     ),
 )

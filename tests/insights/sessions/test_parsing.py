@@ -11,9 +11,11 @@ from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.entities import Entity
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.web_analytics.parsing import (
+    read_external_clicks,
     read_web_goals,
     read_web_overview,
     read_web_stats,
+    read_web_trends,
 )
 from fanion.insights.web_analytics.query import Ordering, WebQuery
 
@@ -119,6 +121,8 @@ READERS = {
     "WebOverviewQuery": read_web_overview,
     "WebStatsTableQuery": read_web_stats,
     "WebGoalsQuery": read_web_goals,
+    "WebTrendsQuery": read_web_trends,
+    "WebExternalClicksTableQuery": read_external_clicks,
 }
 
 
@@ -214,6 +218,38 @@ READERS = {
             {"aggregation_group_type_index": 0},
             "query__aggregation_group_type_index",
             "Web analytics counts persons. Leave it out.",
+        ),
+        (
+            "WebStatsTableQuery",
+            {"breakdownBy": "Browser", "includeAvgTimeOnPage": True},
+            "query__includeAvgTimeOnPage",
+            "Only the breakdown by Page has it, without a conversion goal. Leave it out.",
+        ),
+        (
+            "WebStatsTableQuery",
+            {"breakdownBy": "Page", "orderBy": ["AvgTimeOnPage", "ASC"]},
+            "query__orderBy",
+            "The answer has no column AvgTimeOnPage to order by.",
+        ),
+        ("WebTrendsQuery", {"metrics": ["Sessions", "Visits"]}, "query__metrics__1", None),
+        ("WebTrendsQuery", {"interval": "decade"}, "query__interval", None),
+        (
+            "WebTrendsQuery",
+            {"conversionGoal": {"customEventName": "paid"}},
+            "query__conversionGoal",
+            "WebTrendsQuery with conversionGoal are not supported. Leave it out.",
+        ),
+        (
+            "WebExternalClicksTableQuery",
+            {"orderBy": ["Views", "ASC"]},
+            "query__orderBy__0",
+            None,
+        ),
+        (
+            "WebExternalClicksTableQuery",
+            {"stripQueryParams": "often"},
+            "query__stripQueryParams",
+            None,
         ),
         (
             "WebGoalsQuery",

@@ -25,7 +25,13 @@ from fanion.insights.query import InsightQuery
 from fanion.insights.retention.service import RETENTION
 from fanion.insights.stickiness.service import STICKINESS
 from fanion.insights.trends.service import TRENDS
-from fanion.insights.web_analytics.service import WEB_GOALS, WEB_OVERVIEW, WEB_STATS_TABLE
+from fanion.insights.web_analytics.service import (
+    WEB_EXTERNAL_CLICKS,
+    WEB_GOALS,
+    WEB_OVERVIEW,
+    WEB_STATS_TABLE,
+    WEB_TRENDS,
+)
 from fanion.projects.model import Project
 from fanion.rest.unknown_fields import no_choice
 
@@ -40,6 +46,8 @@ KINDS: Final[Sequence[Kind[Any]]] = (
     WEB_OVERVIEW,
     WEB_STATS_TABLE,
     WEB_GOALS,
+    WEB_TRENDS,
+    WEB_EXTERNAL_CLICKS,
     SQL,
 )
 # The query for who is behind a number. It is no kind of question, and `actors/` answers it.
@@ -75,6 +83,11 @@ def kind_name(filters: Mapping[str, Any]) -> str:
 def is_calculated(filters: Mapping[str, Any]) -> bool:
     """Return whether the kind is calculated; others are only stored."""
     return kind_name(filters) in KINDS_BY_INSIGHT
+
+
+def name_of(query: InsightQuery) -> str:
+    """Return the `kind` of the query that asks a question."""
+    return _KINDS_BY_QUESTION[type(query)].name
 
 
 def has_series(query: InsightQuery) -> bool:

@@ -125,7 +125,7 @@ UNSUPPORTED_KINDS = frozenset(
         *("HogQLMetadata", "HogQLAutocomplete", "HogQLASTQuery", "EventsQuery"),
         *("PersonsNode", "EventsNode", "ActionsNode", "SessionsQuery", "SessionsTimelineQuery"),
         *("ErrorTrackingQuery", "LogsQuery", "TracesQuery", "TraceQuery", "RecordingsQuery"),
-        *("WebVitalsQuery", "WebVitalsPathBreakdownQuery", "WebExternalClicksTableQuery"),
+        *("WebVitalsQuery", "WebVitalsPathBreakdownQuery"),
         *("RevenueAnalyticsOverviewQuery", "RevenueAnalyticsGrossRevenueQuery"),
         *("SessionAttributionExplorerQuery", "CalendarHeatmapQuery", "DataWarehouseNode"),
     }

@@ -5,21 +5,29 @@ The rows only need events in the range: a session with an event on the day befor
 Source: insights.md, section 11.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fanion.events.storage.copies_sql import CountedOnce
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.parsing.path_cleaning import Cleaning
 from fanion.insights.sessions.kept_views_sql import PAGES, SETTINGS
-from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
+from fanion.insights.sessions.sql import SESSION_ID, Reach
 from fanion.insights.sql.compiler import Compiler
 from fanion.insights.web_analytics.counted_sql import CountedSessions
 from fanion.insights.web_analytics.kept_sql import KeptRows, is_of_read, kept_rows
-from fanion.insights.web_analytics.query import WebBreakdown, WebQuery
+from fanion.insights.web_analytics.query import WebQuery
 from fanion.insights.web_analytics.tables import Table
+from fanion.insights.web_analytics.values.event_values_sql import (
+    LEFT_PAGE,
+    clean_path,
+    listed_values,
+    properties_of,
+    row_value,
+    value_of_event,
+)
+from fanion.properties.filters import ConditionGroup, Node, Property
 
 _EVENTS = """
   WITH {session_id} AS own_session
@@ -63,22 +71,16 @@ _BOUNCES = """
      AND has_view
 """
 
-_EVENT_PROPERTIES: Final[dict[WebBreakdown, str]] = {
-    "Page": "$pathname",
-    "ScreenName": "$screen_name",
-    "Browser": "$browser",
-    "OS": "$os",
-    "DeviceType": "$device_type",
-    "Country": "$geoip_country_code",
-    "Language": "$browser_language",
-    "Timezone": "$timezone_offset",
-}
-# Breakdowns whose value is a JSON list as text, '' if all its parts are missing.
-LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
-    "Viewport": ("$viewport_width", "$viewport_height"),
-    "Region": ("$geoip_country_code", "$geoip_subdivision_1_code", "$geoip_subdivision_1_name"),
-    "City": ("$geoip_country_code", "$geoip_city_name"),
-}
+# Each event of a page that was left counts once.
+_TIMES = """
+  SELECT {columns}
+    FROM ({events}) AS pages
+GROUP BY view, page
+"""
+# Events that say how long the page before was shown.
+LEAVING_EVENTS: Final = ("$pageview", "$pageleave", "$screen")
+SECONDS_ON_PAGE_MAX: Final = 86_400
+_DURATION: Final = "$prev_pageview_duration"
 
 
 def event_columns(
@@ -92,6 +94,7 @@ def event_columns(
         *counted,
         *([] if table.goal is None else ["is_goal"]),
         *(["is_view", "bounced", "judged"] if table.bounce_rate else []),
+        *(["seconds"] if table.time_on_page else []),
     ]
 
 
@@ -116,10 +119,12 @@ class EventRows:
         parts = [self._of_events()] if self.kept is None else self._of_kept(self.kept)
         if self.table.bounce_rate:
             parts.append(self._bounces())
+        if self.table.time_on_page:
+            parts.append(self._times())
         return " UNION ALL ".join(parts)
 
     def _of_events(self) -> str:
-        value, check = _value_of_event(self.compiler, self.table)
+        value, check = value_of_event(self.compiler, self.table)
         where = self.compiler.where(self.span, self.query.entities)
         columns = self._columns(value, self.compiler.who())
         return self._events(columns, where, self.compiler.project, check)
@@ -159,7 +164,7 @@ class EventRows:
         keys = [lists.values(key) for key in properties_of(self.table)]
         joined = [*keys, lists.persons, lists.views]
         columns = [*counted.sessions.names, "whos", *joined]
-        value = _value(self.table, compiler, lists.values)
+        value = row_value(self.table, compiler, lists.values)
         rows = _KEPT_VIEWS.format(
             columns=self._columns(value, f"whos[{lists.persons}]", views=lists.views),
             rows=kept_rows(compiler.bindings, compiler.project, self.span, kept, columns),
@@ -176,7 +181,7 @@ class EventRows:
             f"event IN {bind.texts(self.query.events)}",
             *counted.of_read(kept),
         )
-        value = _value(self.table, compiler, compiler.text)
+        value = row_value(self.table, compiler, compiler.text)
         columns = f"{value} AS value, uuid, {compiler.who()} AS who"
         where = "\n   AND ".join(conditions)
         if kept.began_since(self.span.start):
@@ -207,9 +212,9 @@ class EventRows:
             entry = clean_path(sessions.shown("$entry_pathname"), table.cleaning, sessions)
             values = f"[{entry}]"
         else:
-            sessions.column("own_value", _value(table, compiler, compiler.text))
+            sessions.column("own_value", row_value(table, compiler, compiler.text))
             values = sessions.aggregate("own_values", "groupUniqArrayIf(own_value, is_view)")
-            from_lists[values] = _listed_values(table, compiler)
+            from_lists[values] = listed_values(table, compiler)
         bounce = sessions.value("$is_bounce")
         columns = self._columns(
             f"arrayJoin({values})",
@@ -226,6 +231,34 @@ class EventRows:
             is_counted=counted.is_counted,
         )
 
+    def _times(self) -> str:
+        """Return a row for each page that was left, with the seconds that it was shown.
+
+        The event behind it, of another view or of the end, says how long that was.
+        """
+        compiler, properties = self.compiler, self.query.scope.properties
+        conditions = [
+            compiler.project,
+            *self._within(),
+            f"event IN {compiler.bindings.texts(LEAVING_EVENTS)}",
+            f"{compiler.text(LEFT_PAGE)} != ''",
+            f"isNotNull({compiler.number(_DURATION)})",
+            *([] if properties is None else [compiler.condition(of_left_page(properties))]),
+        ]
+        page = clean_path(compiler.text(LEFT_PAGE), self.table.cleaning, compiler)
+        seconds = f"least({compiler.number(_DURATION)}, {SECONDS_ON_PAGE_MAX})"
+        columns = f"uuid AS view, {page} AS page, {seconds} AS spent"
+        events = self._events(columns, "\n   AND ".join(conditions), compiler.project)
+        shown = self._columns(
+            "page",
+            NO_PERSON,
+            views="0",
+            is_view="0",
+            uuid=NO_PERSON,
+            seconds="ifNull(toFloat64(any(spent)), -1)",
+        )
+        return _TIMES.format(columns=shown, events=events)
+
     def _columns(self, value: str, who: str, **others: str) -> str:
         goal = self.table.goal
         texts = {
@@ -236,6 +269,7 @@ class EventRows:
             "is_view": "1",
             "bounced": "0",
             "judged": "0",
+            "seconds": "toFloat64(-1)",
             **others,
         }
         return _named({name: texts[name] for name in self.names} | {"who": who})
@@ -245,54 +279,10 @@ def _named(expressions: Mapping[str, str]) -> str:
     return ",\n         ".join(f"{text} AS {name}" for name, text in expressions.items())
 
 
-def properties_of(table: Table) -> tuple[str, ...]:
-    """Return the properties of events that make up the value of a table."""
-    assert table.breakdown is not None
-    return LISTS.get(table.breakdown) or (_EVENT_PROPERTIES[table.breakdown],)
-
-
-def _value_of_event(compiler: Compiler, table: Table) -> tuple[str, str]:
-    """Return SQL for the value of an event, and the condition that guarantees it is correct."""
-    if table.breakdown not in _EVENT_PROPERTIES or table.breakdown == "Timezone":
-        return _value(table, compiler, compiler.text), "1"
-    text, check = compiler.text_and_check(_EVENT_PROPERTIES[table.breakdown])
-    return _value(table, compiler, lambda _: text), check
-
-
-def _value(table: Table, compiler: Compiler, text_of: Callable[[str], str]) -> str:
-    """Return SQL for the value of a row.
-
-    Args:
-        text_of: Returns SQL for a property of the row as text, '' without one.
-    """
-    if table.breakdown is None:
-        return "toString(event)"
-    texts = [text_of(key) for key in properties_of(table)]
-    if table.breakdown in LISTS:
-        together = f"[{', '.join(texts)}]"
-        return f"if(arrayAll(one -> one = '', {together}), '', toJSONString({together}))"
-    if table.breakdown == "Timezone":
-        # JavaScript offsets are minutes west of UTC; people write hours east of it.
-        return f"ifNull(toString((0 - toFloat64OrNull({texts[0]})) / 60), '')"
-    if table.breakdown == "Page":
-        return clean_path(texts[0], table.cleaning, compiler)
-    return texts[0]
-
-
-def _listed_values(table: Table, compiler: Compiler) -> str:
-    """Return SQL for the distinct values of the views of a kept row."""
-    lists = PAGES if table.breakdown == "ScreenName" else SETTINGS
-    keys = properties_of(table)
-    names = {key: f"text_{number}" for number, key in enumerate(keys)}
-    value = _value(table, compiler, names.__getitem__)
-    columns = ", ".join(map(lists.values, keys))
-    made = f"arrayMap(({', '.join(names.values())}) -> {value}, {columns})"
-    return f"CAST(arrayDistinct({made}) AS Array(String))"
-
-
-def clean_path(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
-    """Return SQL for a path after the cleaning rules, applied in order."""
-    for rule in cleaning:
-        regex, alias = bound.bindings.text(rule.regex), bound.bindings.text(rule.alias)
-        text = f"replaceRegexpAll({text}, {regex}, {alias})"
-    return text
+def of_left_page(node: Node) -> Node:
+    """Return conditions with those on the page changed to those on the page that was left."""
+    if isinstance(node, ConditionGroup):
+        return replace(node, children=tuple(map(of_left_page, node.children)))
+    if isinstance(node, Property) and (node.type, node.key) == ("event", "$pathname"):
+        return replace(node, key=LEFT_PAGE)
+    return node

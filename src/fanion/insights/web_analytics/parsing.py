@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from fanion.insights.parsing.fields import Fields, check_sampling
+from fanion.insights.web_analytics.clicks.query import WebExternalClicksTableQuery
+from fanion.insights.web_analytics.over_time.query import WebTrendsQuery
 from fanion.insights.web_analytics.query import (
     GOAL,
     WebGoalsQuery,
@@ -61,6 +63,18 @@ def read_web_goals(fields: Fields) -> WebGoalsQuery:
     listed = [event_of_goal(item) for item in own.items("goals", GOALS_MAX)]
     goals = dict.fromkeys([*([] if single is None else [single]), *listed])
     return _read(WebGoalsQuery, own, goals=tuple(goals))
+
+
+def read_web_trends(fields: Fields) -> WebTrendsQuery:
+    own = _by_name(fields)
+    own.boolean("doPathCleaning")  # the answer names no page
+    return _read(WebTrendsQuery, own)
+
+
+def read_external_clicks(fields: Fields) -> WebExternalClicksTableQuery:
+    own = _by_name(fields)
+    own.boolean("doPathCleaning")  # the answer names no page of the site
+    return _read(WebExternalClicksTableQuery, own)
 
 
 def _read(kind: type[_Query], fields: Fields, **given: Any) -> _Query:

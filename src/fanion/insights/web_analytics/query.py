@@ -21,6 +21,7 @@ WebBreakdown = Literal[
     "Page",
     "InitialPage",
     "ExitPage",
+    "PreviousPage",
     "ScreenName",
     "InitialReferringDomain",
     "InitialUTMSource",
@@ -28,6 +29,7 @@ WebBreakdown = Literal[
     "InitialUTMCampaign",
     "InitialUTMTerm",
     "InitialUTMContent",
+    "InitialUTMSourceMediumCampaign",
     "InitialChannelType",
     "Browser",
     "OS",
@@ -40,12 +42,14 @@ WebBreakdown = Literal[
     "Timezone",
 ]
 WEB_BREAKDOWNS: Final[tuple[WebBreakdown, ...]] = get_args(WebBreakdown)
-PAGES: Final = frozenset({"Page", "InitialPage", "ExitPage"})
+PAGES: Final = frozenset({"Page", "InitialPage", "ExitPage", "PreviousPage"})
 
 Column = Literal[
     "visitors",
     "views",
+    "avg_time_on_page",
     "bounce_rate",
+    "clicks",
     "total_conversions",
     "unique_conversions",
     "conversion_rate",
@@ -59,6 +63,7 @@ ROWS_DEFAULT: Final = 10
 _COLUMNS_OF_STATS: Final[Mapping[str, Column]] = {
     "Visitors": "visitors",
     "Views": "views",
+    "AvgTimeOnPage": "avg_time_on_page",
     "BounceRate": "bounce_rate",
     "TotalConversions": "total_conversions",
     "UniqueConversions": "unique_conversions",
@@ -102,7 +107,7 @@ def _goal(fields: Fields, name: str, _: Before) -> str | None:
 GOAL: Final = Option(_goal, {"type": ["object", "null"]}, "conversionGoal")
 
 
-def _order_by(columns: Mapping[str, Column]) -> Option:
+def order_by(columns: Mapping[str, Column]) -> Option:
     """Return the option of an order such as `["Visitors", "DESC"]`."""
 
     def read_ordering(fields: Fields, name: str, _: Before) -> Ordering | None:
@@ -201,6 +206,7 @@ class WebStatsTableQuery(WebQuery):
     """The question of a table with one row for each value of a breakdown.
 
     Attributes:
+        time_on_page: Whether the time on each page is shown, and the bounce rate with it.
         clean_paths: Whether pages are named by the project's rules for paths.
     """
 
@@ -208,26 +214,37 @@ class WebStatsTableQuery(WebQuery):
     limit: Annotated[int, whole(1, ROWS_MAX)] = ROWS_DEFAULT
     offset: Annotated[int, whole(0, OFFSET_MAX)] = 0
     bounce_rate: Annotated[bool, switch("includeBounceRate")] = False
+    time_on_page: Annotated[bool, switch("includeAvgTimeOnPage")] = False
     clean_paths: Annotated[bool, switch("doPathCleaning")] = False
     goal: Annotated[str | None, GOAL] = None
-    ordering: Annotated[Ordering | None, _order_by(_COLUMNS_OF_STATS)] = None
+    ordering: Annotated[Ordering | None, order_by(_COLUMNS_OF_STATS)] = None
 
     def completed(self, fields: Fields) -> Self:
         """Refuse columns that the answer lacks: with a goal, views and bounces are not counted."""
         if self.goal is not None and self.bounce_rate:
             detail = "A conversion goal and includeBounceRate cannot be combined. Leave one out."
             raise fields.error("includeBounceRate", detail)
-        if self.ordering is not None and self.ordering.column not in self.columns:
+        if self.time_on_page and (self.goal is not None or self.breakdown != "Page"):
+            detail = "Only the breakdown by Page has it, without a conversion goal. Leave it out."
+            raise fields.error("includeAvgTimeOnPage", detail)
+        completed = replace(
+            self,
+            bounce_rate=self.bounce_rate or self.time_on_page,
+            clean_paths=self.clean_paths and self.breakdown in PAGES,
+        )
+        if self.ordering is not None and self.ordering.column not in completed.columns:
             name = fields.raw("orderBy")[0]
             raise fields.error("orderBy", f"The answer has no column {name} to order by.")
-        return replace(self, clean_paths=self.clean_paths and fields.raw("breakdownBy") in PAGES)
+        return completed
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """Return the columns of the answer, after the value."""
         if self.goal is not None:
             return "visitors", "total_conversions", "unique_conversions", "conversion_rate"
-        return ("visitors", "views", "bounce_rate") if self.bounce_rate else ("visitors", "views")
+        times: tuple[Column, ...] = ("avg_time_on_page",) if self.time_on_page else ()
+        rates: tuple[Column, ...] = ("bounce_rate",) if self.bounce_rate else ()
+        return "visitors", "views", *times, *rates
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -245,7 +262,7 @@ class WebGoalsQuery(WebQuery):
     goals: tuple[str, ...] = ()
     limit: Annotated[int, whole(1, ROWS_MAX)] = ROWS_DEFAULT
     offset: Annotated[int, whole(0, OFFSET_MAX)] = 0
-    ordering: Annotated[Ordering | None, _order_by(_COLUMNS_OF_GOALS)] = None
+    ordering: Annotated[Ordering | None, order_by(_COLUMNS_OF_GOALS)] = None
 
     @property
     def events(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from fanion.insights.web_analytics.event_rows_sql import LISTS
 from fanion.insights.web_analytics.query import (
     Column,
     WebBreakdown,
@@ -17,6 +16,7 @@ from fanion.insights.web_analytics.query import (
     WebOverviewQuery,
     WebStatsTableQuery,
 )
+from fanion.insights.web_analytics.values.event_values_sql import LISTS
 
 Unit = Literal["unit", "duration_s", "percentage"]
 Row = Sequence[Any]
@@ -26,6 +26,7 @@ Figure = float | int | None
 _FIGURES: Final[tuple[Column, ...]] = (
     "visitors",
     "views",
+    "avg_time_on_page",
     "bounce_rate",
     "total_conversions",
     "unique_conversions",

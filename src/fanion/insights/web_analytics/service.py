@@ -10,17 +10,24 @@ from typing import Any, Final
 
 from fanion.insights.calculation.kind_service import Kind
 from fanion.insights.calculation.service import Calculation
-from fanion.insights.dates.intervals import DateRange
+from fanion.insights.dates.intervals import DateRange, cut_into_intervals
 from fanion.insights.parsing.path_cleaning import project_cleaning
 from fanion.insights.sql.compiler import Statement
+from fanion.insights.web_analytics.clicks.query import WebExternalClicksTableQuery
+from fanion.insights.web_analytics.clicks.result import clicks_answer
+from fanion.insights.web_analytics.clicks.sql import clicks_statement
 from fanion.insights.web_analytics.counted_sql import is_kept
 from fanion.insights.web_analytics.kept_service import rows_from_kept
 from fanion.insights.web_analytics.kept_sql import KeptRows
-from fanion.insights.web_analytics.overview_sql import overview_statement
+from fanion.insights.web_analytics.over_time.query import WebTrendsQuery
+from fanion.insights.web_analytics.over_time.result import web_trends_answer
+from fanion.insights.web_analytics.overview_sql import overview_statement, points_statement
 from fanion.insights.web_analytics.parsing import (
+    read_external_clicks,
     read_web_goals,
     read_web_overview,
     read_web_stats,
+    read_web_trends,
 )
 from fanion.insights.web_analytics.query import (
     WebGoalsQuery,
@@ -54,7 +61,33 @@ async def calculate_web_stats(
         return table_statement(calculation.context, query, spans, table, kept)
 
     of_views = not table.is_of_sessions
-    return stats_answer(query, await _rows(calculation, query, spans, statement, of_views=of_views))
+    may_be_kept = table.is_kept
+    rows = await _rows(
+        calculation, query, spans, statement, of_views=of_views, may_be_kept=may_be_kept
+    )
+    return stats_answer(query, rows)
+
+
+async def calculate_web_trends(calculation: Calculation, query: WebTrendsQuery) -> dict[str, Any]:
+    spans, clock = query.spans(calculation.clock), calculation.clock
+    cuts = [
+        cut_into_intervals(span, query.interval, clock.zone, clock.week_start_day) for span in spans
+    ]
+    starts = sorted({start for cut in cuts for start in cut.starts})
+
+    def statement(kept: KeptRows | None) -> Statement:
+        return points_statement(calculation.context, query, spans, starts, kept)
+
+    rows = await _rows(calculation, query, spans, statement)
+    return web_trends_answer(query, cuts, rows, min(spans[0].end, calculation.now))
+
+
+async def calculate_external_clicks(
+    calculation: Calculation, query: WebExternalClicksTableQuery
+) -> dict[str, Any]:
+    spans = query.spans(calculation.clock)
+    statement = clicks_statement(calculation.context, query, spans)
+    return clicks_answer(query, await calculation.rows(statement))
 
 
 async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) -> dict[str, Any]:
@@ -70,18 +103,21 @@ async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) ->
 
 async def _rows(
     calculation: Calculation,
-    query: WebOverviewQuery | WebStatsTableQuery,
+    query: WebOverviewQuery | WebStatsTableQuery | WebTrendsQuery,
     spans: Sequence[DateRange],
     statement: Callable[[KeptRows | None], Statement],
     *,
     of_views: bool = False,
+    may_be_kept: bool = True,
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a statement, from kept rows of sessions where these answer it.
 
     Args:
         of_views: Whether it reads the views of sessions.
+        may_be_kept: Whether these rows have all that it reads.
     """
-    if is_kept(query, query.goal):
+    goal = None if isinstance(query, WebTrendsQuery) else query.goal
+    if may_be_kept and is_kept(query, goal):
         statements, project_id = calculation.statements, calculation.project.id
         rows = await rows_from_kept(statements, project_id, spans, statement, of_views=of_views)
         if rows is not None:
@@ -94,5 +130,12 @@ WEB_OVERVIEW: Final = Kind(
 )
 WEB_STATS_TABLE: Final = Kind(
     "WebStatsTableQuery", WebStatsTableQuery, read_web_stats, calculate_web_stats
+)
+WEB_TRENDS: Final = Kind("WebTrendsQuery", WebTrendsQuery, read_web_trends, calculate_web_trends)
+WEB_EXTERNAL_CLICKS: Final = Kind(
+    "WebExternalClicksTableQuery",
+    WebExternalClicksTableQuery,
+    read_external_clicks,
+    calculate_external_clicks,
 )
 WEB_GOALS: Final = Kind("WebGoalsQuery", WebGoalsQuery, read_web_goals, calculate_web_goals)

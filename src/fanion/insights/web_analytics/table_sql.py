@@ -11,12 +11,18 @@ from typing import Final
 
 from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sessions.sql import Sessions
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import CountedSessions
-from fanion.insights.web_analytics.event_rows_sql import EventRows, clean_path, event_columns
+from fanion.insights.web_analytics.event_rows_sql import EventRows, event_columns
 from fanion.insights.web_analytics.kept_sql import KeptRows
 from fanion.insights.web_analytics.query import Column, WebQuery
-from fanion.insights.web_analytics.tables import SESSION_FIELDS, Table
+from fanion.insights.web_analytics.tables import (
+    SESSION_FIELDS,
+    SOURCE_MEDIUM_CAMPAIGN,
+    Table,
+)
+from fanion.insights.web_analytics.values.event_values_sql import clean_path
 
 # Has each figure beside that of the previous range.
 _STATS = """
@@ -28,10 +34,13 @@ GROUP BY value
 ORDER BY {order}
    LIMIT {limit} OFFSET {offset}
 """
+# What stands for a part that a session does not have.
+_NONE: Final = "'(none)'"
 _RATE: Final = "unique_conversions{suffix} / visitors{suffix}"
 _SESSION_FIGURES: Final[Mapping[Column, str]] = {
     "visitors": "{visitors}",
     "views": "sumIf(counted.views, place = 1 AND {when})",
+    "avg_time_on_page": "0",
     "bounce_rate": """countIf(place = 1 AND ifNull(bounce, 0) AND {when})
            / countIf(place = 1 AND isNotNull(bounce) AND {when})""",
     "total_conversions": "sumIf(conversions, place = 1 AND {when})",
@@ -41,6 +50,8 @@ _SESSION_FIGURES: Final[Mapping[Column, str]] = {
 _EVENT_FIGURES: Final[Mapping[Column, str]] = {
     "visitors": "{visitors}",
     "views": "{views}",
+    # What PostHog shows under this name: nine of ten visits to the page were shorter.
+    "avg_time_on_page": "quantileExactInclusiveIf(0.9)(seconds, seconds >= 0 AND {when})",
     "bounce_rate": "sumIf(bounced, {when}) / sumIf(judged, {when})",
     "total_conversions": "{goals}",
     "unique_conversions": "uniqExactIf(actor, {is_goal} AND {when})",
@@ -160,8 +171,28 @@ def _session_rows(
     counted = CountedSessions(compiler, query, span, table.goal, kept)
     sessions = counted.sessions
     assert table.breakdown is not None
-    shown = sessions.shown(SESSION_FIELDS[table.breakdown])
+    if table.breakdown == SOURCE_MEDIUM_CAMPAIGN:
+        shown = _source_medium_campaign(sessions)
+    else:
+        shown = sessions.shown(SESSION_FIELDS[table.breakdown])
     columns = {"value": clean_path(shown, table.cleaning, sessions)}
     if table.bounce_rate:
         columns["bounce"] = sessions.value("$is_bounce")
     return counted.rows(is_previous, columns)
+
+
+def _source_medium_campaign(sessions: Sessions) -> str:
+    """Return SQL for source, medium and campaign of a session as one text, as PostHog writes it.
+
+    The domain of the referrer stands for a missing source.
+    """
+    source, referrer, medium, campaign = (
+        sessions.shown(f"$entry_{name}")
+        for name in ("utm_source", "referring_domain", "utm_medium", "utm_campaign")
+    )
+    of_referrer = f"concat('referrer:', {referrer})"
+    texts = [
+        f"multiIf({source} != '', {source}, {referrer} != '', {of_referrer}, {_NONE})",
+        *(f"if({text} = '', {_NONE}, {text})" for text in (medium, campaign)),
+    ]
+    return f"concatWithSeparator(' / ', {', '.join(texts)})"

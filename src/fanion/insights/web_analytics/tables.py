@@ -23,6 +23,10 @@ SESSION_FIELDS: Final[dict[WebBreakdown, str]] = {
     "InitialUTMContent": "$entry_utm_content",
     "InitialChannelType": "$channel_type",
 }
+# The breakdown by three fields of the session together.
+SOURCE_MEDIUM_CAMPAIGN: Final[WebBreakdown] = "InitialUTMSourceMediumCampaign"
+# A breakdown whose value is not among the kept views of sessions.
+PREVIOUS_PAGE: Final[WebBreakdown] = "PreviousPage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Table:
     breakdown: WebBreakdown | None = None
     goal: str | None = None
     bounce_rate: bool = False
+    time_on_page: bool = False
     cleaning: Sequence[Cleaning] = field(default=())
     columns: Sequence[Column] = ("visitors", "views")
     ordering: Ordering | None = None
@@ -45,7 +50,12 @@ class Table:
     @property
     def is_of_sessions(self) -> bool:
         """Return whether a row's value belongs to the session, not the event."""
-        return self.breakdown in SESSION_FIELDS
+        return self.breakdown in SESSION_FIELDS or self.breakdown == SOURCE_MEDIUM_CAMPAIGN
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether kept rows of sessions have all that its figures need."""
+        return self.breakdown != PREVIOUS_PAGE and not self.time_on_page
 
 
 def table_of(
@@ -55,6 +65,7 @@ def table_of(
         query.breakdown,
         query.goal,
         query.bounce_rate,
+        query.time_on_page,
         cleaning,
         columns,
         query.ordering,
