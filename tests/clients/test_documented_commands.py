@@ -108,7 +108,7 @@ def test_live_events_are_shown(shell: Shell, served: Served) -> None:
 
 @long
 def test_events_are_exported(shell: Shell, served: Served, tmp_path: Path) -> None:
-    key, export, parquet, persons, request, regular = commands_of("docs/exports.md")
+    key, export, parquet, persons, request, regular, asked = commands_of("docs/exports.md")
     server, keys = served
     event = {"api_key": keys.project_api_key, "event": "exported", "distinct_id": "ada"}
     event["timestamp"] = "2026-01-15T12:00:00Z"
@@ -121,6 +121,7 @@ def test_events_are_exported(shell: Shell, served: Served, tmp_path: Path) -> No
     shell.run(f"{key}\n{parquet}")
     shell.run(f"{key}\n{persons}")
     shell.run(request)
+    assert "exported,1" in shell.run(asked)
     shell.replaced = {"s3://exports/fanion": f"{tmp_path}/bucket"}
     shell.run(f"{key}\n{regular}")
 

@@ -153,7 +153,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     of_experiments = ExperimentQueries(ExperimentStore(records), experiments)
     other_kinds = _other_kinds(actors, of_experiments, sql)
     results = ResultCache(InsightCalculator(analysis), ResultStore(records))
-    questions = QuestionService(records, results, QueryCancellations(records), other_kinds)
+    questions = QuestionService(
+        records, results, QueryCancellations(records), events.rows_as_parquet, other_kinds
+    )
     # Interactive questions must not share a result with a low-priority calculation.
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
     answers_behind = ResultCache(ExperimentCalculator(analysis_behind), ResultStore(records))

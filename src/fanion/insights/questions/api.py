@@ -6,7 +6,7 @@ Source: insights.md, section 1a; cohorts.md, section 23.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
 
@@ -16,6 +16,7 @@ from fanion.insights.kinds.validation import check_filter_names
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_string import decode_parameters
 from fanion.insights.questions.service import QuestionService, parse_refresh
+from fanion.insights.questions.tables_api import Form, answer_response, read_form
 from fanion.insights.schemas import ResultBody, with_more
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import request_media_type
@@ -39,14 +40,18 @@ class QuestionsApi(Controller):
 
     @get(list(_INSIGHTS), summary="Calculate an insight", query_names=OF_FILTERS)
     async def answer(
-        self, request: ManagementRequest, questions: NamedDependency[QuestionService]
-    ) -> ResultBody:
+        self,
+        request: ManagementRequest,
+        questions: NamedDependency[QuestionService],
+        form: Form = None,
+    ) -> Response[ResultBody]:
         """Answer the question in the query string.
 
         It holds the fields of an insight's `filters`; lists and objects are JSON. A recent result
-        is reused, unless `refresh=true`.
+        is reused, unless `refresh=true`. With `format` the numbers are a table, as for a query.
         """
-        return await _answer(request, questions, decode_parameters(dict(request.page.query)))
+        sent = decode_parameters(dict(request.page.query))
+        return await _answer(request, questions, sent, read_form(form))
 
     @post(
         list(_INSIGHTS),
@@ -58,18 +63,21 @@ class QuestionsApi(Controller):
         operation_class=request_media_type("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
     async def answer_to_body(
-        self, request: ManagementRequest, questions: NamedDependency[QuestionService]
-    ) -> ResultBody:
+        self,
+        request: ManagementRequest,
+        questions: NamedDependency[QuestionService],
+        form: Form = None,
+    ) -> Response[ResultBody]:
         """Answer the question in the body, which is the `filters` of an insight."""
         body = await request.values()
         if body.form or not isinstance(body.values, dict):
             raise Invalid("The body must be a JSON object.")
-        return await _answer(request, questions, body.values)
+        return await _answer(request, questions, body.values, read_form(form))
 
 
 async def _answer(
-    request: ManagementRequest, questions: QuestionService, sent: Mapping[str, Any]
-) -> ResultBody:
+    request: ManagementRequest, questions: QuestionService, sent: Mapping[str, Any], form: str
+) -> Response[ResultBody]:
     filters = {name: value for name, value in sent.items() if name not in _NO_FILTERS}
     check_filter_names(filters)
     project, now = request.project, request.app.state.now()
@@ -85,7 +93,8 @@ async def _answer(
         last_refresh=answer.calculated_at,
         is_cached=answer.is_cached,
     )
-    return with_more(body, answer, await questions.unknown_names(project.id, query))
+    more = with_more(body, answer, await questions.unknown_names(project.id, query))
+    return await answer_response(request, questions, form, query, more)
 
 
 def _query_id(sent: Mapping[str, Any]) -> str | None:

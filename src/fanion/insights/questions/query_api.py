@@ -6,7 +6,7 @@ Source: insights.md, section 1b.
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from litestar import Controller, delete, post
+from litestar import Controller, Response, delete, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
@@ -19,6 +19,7 @@ from fanion.insights.parsing.translation import unwrap_query
 from fanion.insights.query import InsightQuery
 from fanion.insights.questions.result_cache import cache_key
 from fanion.insights.questions.service import QuestionService, parse_refresh
+from fanion.insights.questions.tables_api import Form, answer_response, read_form
 from fanion.insights.schemas import QueryResultBody, RowsBody, SqlBody, SqlSchemaBody, with_more
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest
@@ -61,11 +62,15 @@ class QueryApi(Controller):
         request: ManagementRequest,
         data: RequestBody[NewQuery],
         questions: NamedDependency[QuestionService],
-    ) -> QueryResultBody | RowsBody | SqlBody | SqlSchemaBody:
+        form: Form = None,
+    ) -> Response[QueryResultBody | RowsBody | SqlBody | SqlSchemaBody]:
         """Answer a query, also at `/api/environments/{id}/query/`.
 
-        A recent result is reused, unless `refresh` asks for a new one.
+        A recent result is reused, unless `refresh` asks for a new one. With `format` the numbers
+        are a table: `csv`, in which text that a spreadsheet would read as a formula is prefixed
+        with `'`, `jsonl` (JSON lines) or `parquet`.
         """
+        table_form = read_form(form)
         sent, at = unwrap_query(data.query)
         other = questions.other_kinds.get(str(sent.get("kind")))
         project, now = request.project, request.app.state.now()
@@ -73,7 +78,8 @@ class QueryApi(Controller):
             fields, refresh = Fields(sent, at=at), parse_refresh(data.refresh)
             rows = other(project, fields, now, refresh)
             listing = questions.running.run_query(project.id, data.client_query_id, rows)
-            return await request.unless_client_left(listing)
+            listed = await request.unless_client_left(listing)
+            return await answer_response(request, questions, table_form, str(sent["kind"]), listed)
         query = await questions.read_query(project.id, data.query)
         refresh = parse_refresh(data.refresh)
         try:
@@ -83,7 +89,8 @@ class QueryApi(Controller):
         except Invalid as error:
             raise _placed(error, data.query) from None
         unknown = await questions.unknown_names(project.id, query)
-        return with_more(_body(project, query, answer), answer, unknown)
+        body = with_more(_body(project, query, answer), answer, unknown)
+        return await answer_response(request, questions, table_form, query, body)
 
     @delete("/{client_query_id:str}", status_code=204, summary="Cancel a query", scope=_SCOPE)
     async def cancel(

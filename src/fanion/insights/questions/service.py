@@ -1,6 +1,6 @@
 """The service for questions of clients, saved or not: it reads, checks and answers them."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -57,6 +57,8 @@ class QuestionService:
     """The reading, checking and answering of questions, saved or not.
 
     Attributes:
+        write_parquet: Returns rows of a project as a Parquet file, given the columns with their
+            types, and the rows as JSON lines; it raises EventStoreUnavailable.
         other_kinds: Answers queries that are not questions of insights, such as lists of persons,
             by their `kind`.
     """
@@ -64,6 +66,7 @@ class QuestionService:
     records: Records
     results: ResultCache
     cancellations: QueryCancellations
+    write_parquet: Callable[[int, str, bytes], Awaitable[bytes]]
     other_kinds: Mapping[str, AnswerOther] = field(default_factory=dict)
 
     @property
@@ -148,6 +151,19 @@ class QuestionService:
             RecordsUnavailable: The records store does not answer.
         """
         return await unknown_names(self.records, project_id, query)
+
+    async def saved_table(
+        self, project: Project, question: SavedQuestion, now: datetime, *, refresh: bool
+    ) -> tuple[InsightQuery, CachedResult]:
+        """Return a stored question, and its answer, which is calculated if there is none.
+
+        Raises:
+            Invalid: It cannot be calculated.
+        """
+        query = _read_stored(question)
+        resolved = await resolve_query(self.records, project.id, query)
+        answer = await self.answer_question(project, resolved, now, "now" if refresh else "kept")
+        return query, answer
 
     async def saved_answer(
         self, project: Project, question: SavedQuestion, now: datetime, *, refresh: bool

@@ -5,13 +5,14 @@ Source: cohorts.md, section 22; insights.md, section 14.
 
 from typing import Annotated
 
-from litestar import Controller, delete, get, patch, post
+from litestar import Controller, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import Meta, structs
 
 from fanion.errors import NotFound
+from fanion.insights.questions.tables_api import Form, answer_response, read_form
 from fanion.insights.saved.model import DashboardAccess
 from fanion.insights.saved.schemas import (
     InsightBody,
@@ -27,6 +28,7 @@ from fanion.projects.model import Level
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
+from fanion.rest.unknown_fields import FORMAT
 from fanion.rest.validation import INTEGER_MAX, given_fields
 
 Refresh = Annotated[bool, Meta(description="Calculate now, even if there is a recent result.")]
@@ -90,20 +92,29 @@ class InsightsApi(Controller):
         refresh: FromQuery[Refresh] = False,
         from_dashboard: DashboardId = None,
         client_query_id: FromQuery[str | None] = None,
-    ) -> InsightBody:
+        form: Form = None,
+    ) -> Response[InsightBody]:
         """Return an insight with its cached result.
 
-        With `from_dashboard` the filters of that dashboard apply.
+        With `from_dashboard` the filters of that dashboard apply. With `format` the numbers are a
+        table, as for a query; they are calculated if there is no result.
         """
-        project = request.project
+        project, table_form = request.project, read_form(form)
         stored = await insights.get_insight(project.id, insight_id)
         question = await insights.question_on_dashboard(project.id, stored, from_dashboard)
         now, questions = request.app.state.now(), insights.questions
+        if table_form != FORMAT:
+            making = questions.saved_table(project, question, now, refresh=refresh)
+            query, answer = await request.unless_client_left(
+                questions.running.run_query(project.id, client_query_id, making)
+            )
+            body = {"results": answer.results, **answer.beside}
+            return await answer_response(request, questions, table_form, query, body)
         answering = questions.saved_answer(project, question, now, refresh=refresh)
         answer = await request.unless_client_left(
             questions.running.run_query(project.id, client_query_id, answering)
         )
-        return insight_body(stored, viewer_of(request), answer, question)
+        return Response(insight_body(stored, viewer_of(request), answer, question))
 
     @patch("/{insight_id:str}", summary="Update an insight")
     async def change(
