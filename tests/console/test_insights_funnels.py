@@ -56,7 +56,7 @@ def result(console: Console) -> Locator:
 
 def csv_of(console: Console) -> list[dict[str, str]]:
     with console.page.expect_download() as download:
-        result(console).get_by_role("button", name="Download as CSV").click()
+        result(console).get_by_role("button", name="Download as CSV").first.click()
     return list(csv.DictReader(Path(download.value.path()).read_text("utf-8-sig").splitlines()))
 
 
@@ -143,6 +143,53 @@ def test_a_step_that_may_be_skipped(console: Console, shop: Project) -> None:
     page.get_by_role("menuitem", name="Only the first time").click()
     expect(sentence(console)).to_contain_text("who did seen for the first time ever")
     expect(table.get_by_role("button", name="Reached 1. seen: 6")).to_be_visible()
+
+
+def test_periods_and_values_are_compared(console: Console, shop: Project) -> None:
+    """Ann and bob saw something a month before, and bob tried it then."""
+    page, before = console.page, BEGAN - timedelta(days=31)
+    shop.capture(
+        *(
+            {
+                "event": event,
+                "distinct_id": who,
+                "timestamp": (before + timedelta(minutes=minute)).isoformat(),
+                "properties": {"country": "DE"},
+            }
+            for who, event, minute in (("ann", "seen", 0), ("bob", "seen", 0), ("bob", "tried", 7))
+        )
+    )
+    console.open(funnel(shop, "seen", "tried"))
+
+    console.choose(page.get_by_role("combobox", name="Comparison"), "with the previous period")
+    expect(sentence(console)).to_contain_text("compared with the previous period")
+    console.settle()
+    lines = csv_of(console)
+    assert [(line["Value"], line["Persons"]) for line in lines] == [
+        ("This period", "6"),
+        ("This period", "4"),
+        ("Previous period", "2"),
+        ("Previous period", "1"),
+    ]
+    table = page.get_by_role("region", name="Numbers of the funnel")
+    table.get_by_role("button", name="Reached 2. tried, Previous period: 1").click()
+    expect_people(console, {"bob"})
+    console.press("Escape")
+    console.expect_accessible()
+
+    console.choose(page.get_by_role("combobox", name="What is shown"), "Conversion over time")
+    console.settle()
+    entered = [int(line["Entered"]) for line in csv_of(console) if line["Value"] != "This period"]
+    assert sum(entered) == 2
+    parts = {"breakdowns": [{"property": "country"}], "compare": True}
+    options = {"funnels": {"funnelVizType": "time_to_convert"}}
+    console.open(funnel(shop, "seen", "tried", **parts, **options))
+    expect(result(console).get_by_role("figure")).to_have_count(3)
+    counts: dict[str, int] = {}
+    for line in csv_of(console):
+        counts[line["Value"]] = counts.get(line["Value"], 0) + int(line["Persons"])
+    assert counts == {"DE": 2, "FR": 2, "DE (previous period)": 1}
+    console.expect_accessible()
 
 
 HELPED = {"kind": "EventsNode", "event": "helped", "funnelFromStep": 0, "funnelToStep": 2}

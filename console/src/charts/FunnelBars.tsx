@@ -10,6 +10,10 @@ import { useWidth } from "./useWidth";
 export interface FunnelValue {
   key: string;
   name: string | undefined;
+  /** The name that its colour is chosen by. */
+  color: string | undefined;
+  /** Whether it is of the period that is compared with, drawn paler. */
+  isPrevious: boolean;
   /** How many reached each step. */
   counts: readonly number[];
 }
@@ -44,6 +48,8 @@ const HEIGHT = 240;
 const STEP_WIDTH = 104;
 const BAR_WIDTH = 12;
 const MARKS = [100, 75, 50, 25, 0];
+/** How much of its colour the previous period keeps, in percent. */
+const PALER = 55;
 
 /** Bars showing conversion from step to step, with drop-off hatched on top. */
 export function FunnelBars(props: FunnelBarsProps) {
@@ -267,9 +273,10 @@ function Bar(props: LookProps & { step: number; value: number; isUpright: boolea
 
 /** Each breakdown value keeps its colour, whichever others are shown. */
 export function colorOf(values: readonly FunnelValue[], one: FunnelValue): string {
-  const names = values.flatMap(({ name }) => name ?? []);
-  const color = one.name === undefined ? 2 : (colorsByValue(names).get(one.name) ?? 2);
-  return `var(--series-${color})`;
+  const names = [...new Set(values.flatMap(({ color }) => color ?? []))];
+  const color = one.color === undefined ? 2 : (colorsByValue(names).get(one.color) ?? 2);
+  const full = `var(--series-${color})`;
+  return one.isPrevious ? `color-mix(in srgb, ${full} ${PALER}%, transparent)` : full;
 }
 
 const hatched = (color: string): string => {

@@ -159,6 +159,13 @@ export const words = {
   medianTime: (time: string) => `median ${time}`,
   noTimes: "Nobody converted in this period.",
   noSteps: "Nobody did the first step in this period.",
+  thisPeriod: "This period",
+  previousPeriod: "Previous period",
+  earlier: (distance: string) => `${distance} earlier`,
+  withMedian: (caption: string, median: string) => `${caption}, ${median}`,
+  ofEntry: (entry: string, caption: string) => `${entry}: ${caption}`,
+  drawn: (shown: string, all: string) =>
+    `The first ${shown} of ${all} are drawn; the table has all.`,
   timesCaption: (from: string, to: string, average: string) =>
     `Time from ${from} to ${to}, on average ${average}`,
   mayConvert: (window: number, unit: Unit) =>

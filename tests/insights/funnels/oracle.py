@@ -5,7 +5,7 @@ Written only from the reference: slow, and as plain as its sentences.
 Source: insights.md, sections 3 and 5.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -65,11 +65,16 @@ class Oracle:
     def limited(self) -> "Oracle":
         """Return the oracle that shows the values with the most persons and combines all others."""
         limit = self.get("breakdown_limit", 25)
-        rows = self.step_rows()
-        if len(rows) <= limit:
-            return self
-        largest = sorted(rows, key=lambda value: (-rows[value][0][0], _sorted_as(value)))
-        return replace(self, shown=frozenset(largest[:limit]))
+        largest = self.largest_values()
+        return self if len(largest) <= limit else replace(self, shown=frozenset(largest[:limit]))
+
+    def largest_values(self, *, by_times: bool = False) -> list[Value]:
+        """Return all values, by how many entered, or by how many converted."""
+        if by_times:
+            numbers = Counter(value for value, _ in self.samples())
+        else:
+            numbers = Counter({value: rows[0][0] for value, rows in self.step_rows().items()})
+        return sorted(numbers, key=lambda value: (-numbers[value], _sorted_as(value)))
 
     def mapped(self, value: Value) -> Value:
         return value if self.shown is None or value in self.shown else (OTHER,)
@@ -445,13 +450,26 @@ class Oracle:
                     yield who, name, own, best[0]
 
     def times(self) -> dict[str, Any]:
+        samples = [sample for _, sample in self.samples()]
+        return histogram(samples, samples, self.filters.get("bin_count"))
+
+    def times_by_value(self, shared: Sequence[float]) -> dict[Value, dict[str, Any]]:
+        """Return the distribution of each value, in bins for all of `shared`."""
+        by_value: dict[Value, list[float]] = defaultdict(list)
+        for value, sample in self.samples():
+            by_value[value].append(sample)
+        return {
+            value: histogram(samples, shared, self.filters.get("bin_count"))
+            for value, samples in by_value.items()
+        }
+
+    def samples(self) -> Iterator[tuple[Value, float]]:
+        """Yield the value and the seconds of each who converted."""
         first, last = self.measured
-        samples = [
-            mean(sum(attempt.seconds(n) for n in range(first + 1, last + 1)) for attempt in best)
-            for _, _, best in self.people()
-            if best[0].level > last
-        ]
-        return histogram(samples, self.filters.get("bin_count"))
+        for _, value, best in self.people():
+            if best[0].level > last:
+                seconds = (sum(one.seconds(n) for n in range(first + 1, last + 1)) for one in best)
+                yield value, mean(seconds)
 
 
 def _sorted_as(value: Value) -> str:
@@ -460,14 +478,17 @@ def _sorted_as(value: Value) -> str:
     return value[0] or NONE
 
 
-def histogram(samples: Sequence[float], expected: int | None) -> dict[str, Any]:
+def histogram(
+    samples: Sequence[float], shared: Sequence[float], expected: int | None
+) -> dict[str, Any]:
+    """Return the distribution of samples, in bins for all of `shared`."""
     if not samples:
         return {"bins": [], "average_conversion_time": None}
     number = (
-        min(max(expected, 1), 90) if expected else min(max(ceil(cube_root(len(samples))), 1), 60)
+        min(max(expected, 1), 90) if expected else min(max(ceil(cube_root(len(shared))), 1), 60)
     )
-    start = floor(min(samples))
-    width = ceil((ceil(max(samples)) - start) / number) or 60
+    start = floor(min(shared))
+    width = ceil((ceil(max(shared)) - start) / number) or 60
     bins = [[start + n * width, 0] for n in range(number + 1)]
     for sample in samples:
         bins[int((sample - start) // width)][1] += 1

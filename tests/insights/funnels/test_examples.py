@@ -265,6 +265,38 @@ async def test_times_to_convert_are_counted_in_bins(analyst: Analyst) -> None:
     assert answer["average_conversion_time"] == pytest.approx(253.33, abs=0.01)
 
 
+async def test_times_of_values_share_their_bins(analyst: Analyst) -> None:
+    """60, 100 and 600 seconds have two bins of 270; the largest value comes first."""
+    happened = [
+        replace(event, properties={"plan": "pro" if event.distinct_id == "d3" else "free"})
+        for event in CONVERTED.happened
+    ]
+    question: dict[str, Any] = {"events": STEPS[:2], "funnel_viz_type": "time_to_convert"}
+
+    answer = await funnel(analyst, History(happened=happened), **question, breakdown="plan")
+    largest = await funnel(
+        analyst, History(happened=happened), **question, breakdown="plan", breakdown_limit=1
+    )
+
+    assert answer == [
+        {
+            "bins": [[60, 2], [330, 0], [600, 0]],
+            "average_conversion_time": 80,
+            "median_conversion_time": 80,
+            "breakdown": ["free"],
+            "breakdown_value": ["free"],
+        },
+        {
+            "bins": [[60, 0], [330, 0], [600, 1]],
+            "average_conversion_time": 600,
+            "median_conversion_time": 600,
+            "breakdown": ["pro"],
+            "breakdown_value": ["pro"],
+        },
+    ]
+    assert [entry["breakdown"] for entry in largest] == [["free"], ["Other"]]
+
+
 @pytest.mark.parametrize(("bin_count", "number"), [(1, 2), (5, 6), (500, 91), (None, 3)])
 async def test_the_number_of_bins_can_be_asked_for(
     analyst: Analyst, bin_count: int | None, number: int

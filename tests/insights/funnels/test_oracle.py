@@ -150,7 +150,7 @@ def _is_read(question: Filters) -> bool:
     return True
 
 
-def _rows(steps: list[Filters]) -> list[tuple[Any, ...]]:
+def rows_of(steps: list[Filters]) -> list[tuple[Any, ...]]:
     return [
         (
             step["count"],
@@ -170,7 +170,7 @@ async def test_values_of_an_expression_are_counted_as_groups_are(
     answer = await analyst.answer(history, **question, **by_key)
     of_groups = await analyst.answer(history, **question, aggregation_group_type_index=0)
 
-    assert _rows(answer) == _rows(of_groups)
+    assert rows_of(answer) == rows_of(of_groups)
 
 
 @settings(max_examples=examples(25))
@@ -178,7 +178,7 @@ async def test_values_of_an_expression_are_counted_as_groups_are(
 async def test_steps_and_times(analyst: Analyst, history: History, question: Filters) -> None:
     answer = await analyst.answer(history, **question)
 
-    assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
+    assert Oracle(history, question).step_rows() == {("",): rows_of(answer)}
 
 
 @settings(max_examples=examples(30))
@@ -197,7 +197,7 @@ async def test_optional_steps_and_first_times(
 
     oracle = Oracle(history, question).limited()
     result = {
-        tuple(steps[0].get("breakdown_value", [""])): _rows(steps)
+        tuple(steps[0].get("breakdown_value", [""])): rows_of(steps)
         for steps in (answer if breakdown else [answer])
     }
     assert oracle.step_rows() == result
@@ -205,7 +205,9 @@ async def test_optional_steps_and_first_times(
     for steps in answer if breakdown else [answer]:
         value = steps[0].get("breakdown_value")
         for number, step in enumerate(steps, 1):
-            own = {who for who, v, best in people if _is(v, value) and oracle.did(best, number)}
+            own = {
+                who for who, v, best in people if are_same(v, value) and oracle.did(best, number)
+            }
             reached = await _people(analyst, project, question, value, funnel_step=number)
             assert reached == own
             assert len(reached) == step["count"]
@@ -214,7 +216,7 @@ async def test_optional_steps_and_first_times(
                 missing = {
                     who
                     for who, v, best in people
-                    if _is(v, value) and best[0].level >= before and who not in own
+                    if are_same(v, value) and best[0].level >= before and who not in own
                 }
                 dropped = await _people(analyst, project, question, value, funnel_step=-number)
                 assert dropped == missing
@@ -265,7 +267,7 @@ async def test_a_stricter_order_of_steps_never_counts_more(
 async def test_only_the_range_counts(analyst: Analyst, history: History, question: Filters) -> None:
     answer = await analyst.answer(history, **question)
 
-    assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
+    assert Oracle(history, question).step_rows() == {("",): rows_of(answer)}
 
 
 @settings(max_examples=examples(25))
@@ -279,7 +281,7 @@ async def test_breakdowns(
 
     answer = await analyst.answer(history, **question)
 
-    result = {tuple(steps[0]["breakdown_value"]): _rows(steps) for steps in answer}
+    result = {tuple(steps[0]["breakdown_value"]): rows_of(steps) for steps in answer}
     assert Oracle(history, question).limited().step_rows() == result
     assert [steps[0]["count"] for steps in answer] == sorted(
         (steps[0]["count"] for steps in answer), reverse=True
@@ -339,7 +341,7 @@ async def test_groups(analyst: Analyst, history: History, question: Filters) -> 
 
     answer = await analyst.answer(history, **question)
 
-    assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
+    assert Oracle(history, question).step_rows() == {("",): rows_of(answer)}
 
 
 @settings(max_examples=examples(7))
@@ -357,7 +359,7 @@ async def test_the_people_of_a_step_are_those_it_counts(
     for steps in answer if breakdown else [answer]:
         value = steps[0].get("breakdown_value")
         for number, step in enumerate(steps, 1):
-            own = {who for who, v, best in people if _is(v, value) and best[0].level >= number}
+            own = {who for who, v, best in people if are_same(v, value) and best[0].level >= number}
             converted = await _people(analyst, project, question, value, funnel_step=number)
             assert converted == own
             assert len(converted) == step["count"]
@@ -372,7 +374,7 @@ async def test_the_people_of_a_step_are_those_it_counts(
     }
 
 
-def _is(value: Any, wanted: Any) -> bool:
+def are_same(value: Any, wanted: Any) -> bool:
     return wanted is None or value == tuple(wanted)
 
 
@@ -405,7 +407,9 @@ async def test_the_people_of_a_trend_are_those_of_its_rate(
                 for dropped in (False, True)
             ]
             here = [
-                (who, entrance) for who, at, v, entrance in entrances if at == day and _is(v, value)
+                (who, entrance)
+                for who, at, v, entrance in entrances
+                if at == day and are_same(v, value)
             ]
             assert result == [
                 {who for who, entrance in here if entrance.level > last},

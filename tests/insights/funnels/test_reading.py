@@ -94,7 +94,7 @@ def test_the_place_of_a_number_and_what_correlation_reads_do_not_matter() -> Non
             "breakdown_type",
             "Values of funnelAggregateByHogQL have no value",
         ),
-        ({"compare": True}, "compare", "not supported"),
+        ({"compare_to": "soon"}, "compare_to", "soon"),
         ({"formula": "A/B"}, "formula", "not supported"),
         ({"funnel_window_interval": 0}, "funnel_window_interval", "between 1"),
         (
@@ -174,7 +174,6 @@ def test_the_place_of_a_number_and_what_correlation_reads_do_not_matter() -> Non
             "before funnel_to_step",
         ),
         ({"funnel_viz_type": "time_to_convert", "events": STEPS[:1]}, "events", "two steps"),
-        ({"funnel_viz_type": "time_to_convert", "breakdown": "plan"}, "breakdown", "Time to"),
         (
             {"breakdown": "n", "breakdown_histogram_bin_count": 4},
             "breakdown_histogram_bin_count",
@@ -245,6 +244,7 @@ def test_an_event_with_more_conditions_than_a_step_may_be_excluded() -> None:
             "aggregation_group_type_index",
         ),
         ({"compare": True}, "compare"),
+        ({"compare_to": "-1w"}, "compare_to"),
     ],
 )
 def test_a_correlation_that_cannot_be_calculated_is_refused(

@@ -101,6 +101,12 @@ ENTITY = some(
     custom_name=("A",),
 )
 STEP = some(id=("a", "b", "$pageview", None), properties=PROPERTIES)
+STEP_OF_FUNNEL = some(
+    id=("a", "b", "$pageview", None),
+    properties=PROPERTIES,
+    optionalInFunnel=SWITCH,
+    math=("total", "first_time_for_user", "first_time_for_user_with_filters"),
+)
 COMMON: Json = {
     "date_from": ("-7d", "-24h", "all", "-1mStart", "2024-03-31", "2024-03-30T10:30:00Z", "wStart"),
     "date_to": ("2024-04-02", "-1d", "-1mEnd", None),
@@ -132,7 +138,7 @@ KINDS: dict[str, st.SearchStrategy[Json]] = {
         **COMPARED,
     ),
     "FUNNELS": some(
-        events=st.lists(STEP, min_size=1, max_size=3),
+        events=st.lists(STEP_OF_FUNNEL, min_size=1, max_size=3),
         funnel_order_type=("ordered", "strict", "unordered"),
         funnel_viz_type=("steps", "trends", "time_to_convert"),
         funnel_window_interval=(1, 30),
@@ -147,6 +153,7 @@ KINDS: dict[str, st.SearchStrategy[Json]] = {
         bin_count=(1, 5),
         **COMMON,
         **BROKEN_DOWN,
+        **COMPARED,
     ),
     "FUNNELS_CORRELATION": some(
         events=st.lists(STEP, min_size=2, max_size=3),
@@ -209,6 +216,7 @@ PLACES: dict[str, st.SearchStrategy[Json]] = {
         funnel_custom_steps=([1],),
         entrance_period_start=("2024-04-01",),
         drop_off=SWITCH,
+        compare_label=("current", "previous"),
     ),
     "FUNNELS_CORRELATION": some(
         funnel_correlation_person_entity=({"id": "b"},),

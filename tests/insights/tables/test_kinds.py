@@ -147,3 +147,31 @@ def test_columns_have_different_names_and_types_by_their_values() -> None:
     assert lines.splitlines()[1].startswith(
         b'{"a":null,"a (2)":2.5,"column 3":false,"a (2) (2)":"1"'
     )
+
+
+def test_funnels_of_two_ranges_are_told_apart() -> None:
+    times = {"average_conversion_time": None, "median_conversion_time": None}
+    counts = (("current", "a", 4), ("current", "b", 1), ("previous", "a", 2), ("previous", "b", 1))
+    steps = [
+        {"name": name, "custom_name": None, "count": n, "compare_label": label, **times}
+        for label, name, n in counts
+    ]
+    converted = [
+        {"bins": [[60, 2], [330, 0]], "breakdown": ["pro"], "compare_label": label}
+        for label in ("current", "previous")
+    ]
+
+    table = table_of("FunnelsQuery", {"results": steps})
+    distributions = table_of("FunnelsQuery", {"results": converted})
+
+    assert [row[:5] for row in table.rows] == [
+        ["current", 1, "a", 4, None],
+        ["current", 2, "b", 1, 25.0],
+        ["previous", 1, "a", 2, None],
+        ["previous", 2, "b", 1, 50.0],
+    ]
+    assert distributions.names == [
+        *("breakdown", "compare_label", "from_seconds", "to_seconds", "count"),
+    ]
+    assert distributions.rows[0] == ["pro", "current", 60, 330, 2]
+    assert len(distributions.rows) == 4

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from fanion.errors import Invalid
 from fanion.insights.dates.bounds import parse_bound
@@ -17,6 +17,9 @@ from fanion.insights.dates.intervals import Intervals
 from fanion.insights.funnels.query import FunnelCorrelationQuery, FunnelsQuery
 from fanion.insights.funnels.values_sql import text_of_parts
 from fanion.insights.parsing.fields import Fields
+
+# How entries of an answer name the range of the question, and the one to compare with.
+LABELS: Final = ("current", "previous")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class FunnelPlace:
         dropped: For trends and an optional step, whether the actors are those who did not reach the
             last measured step, or skipped the optional one.
         value: The value of the breakdown as rows have it; None for any.
+        is_previous: Whether the number is in the range to compare with.
     """
 
     levels: tuple[int, ...] = ()
@@ -38,20 +42,23 @@ class FunnelPlace:
     interval: str = ""
     dropped: bool = False
     value: str | None = None
+    is_previous: bool = False
 
 
 def read_funnel_place(fields: Fields, query: FunnelsQuery) -> FunnelPlace:
     if not query.steps:
         raise fields.error("events", "A funnel without steps has no persons. Name its steps.")
-    value = _value(fields, query)
+    value, is_previous = _value(fields, query), _is_previous(fields, query)
     if query.visualization == "trends":
         start = fields.text("entrance_period_start")
         if start is None:
             raise fields.required("entrance_period_start")
         parse_bound(start, fields.place("entrance_period_start"))
         dropped = fields.boolean("drop_off")
-        return FunnelPlace(interval=start, dropped=dropped, value=value)
-    return replace(_step_place(fields, query), value=value)
+        place = FunnelPlace(interval=start, dropped=dropped)
+    else:
+        place = _step_place(fields, query)
+    return replace(place, value=value, is_previous=is_previous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +163,13 @@ def _value(fields: Fields, query: FunnelsQuery) -> str | None:
     if not all(isinstance(part, str | int) for part in parts):
         raise fields.error(name, "Must be a list of strings.")
     return text_of_parts(query.breakdowns, [str(part) for part in parts])
+
+
+def _is_previous(fields: Fields, query: FunnelsQuery) -> bool:
+    is_previous = fields.choice("compare_label", LABELS, LABELS[0]) == LABELS[1]
+    if is_previous and not query.compare:
+        raise fields.error("compare_label", "The question does not compare.")
+    return is_previous
 
 
 def _decoded(value: Any) -> Any:

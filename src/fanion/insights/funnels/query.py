@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
 from fanion.insights.breakdowns import Breakdowns, read_breakdowns
+from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.entities import Entity, SqlText, events
@@ -24,7 +25,15 @@ from fanion.insights.funnels.parts import (
     read_exclusions,
 )
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import read_question, text, texts, whole, word
+from fanion.insights.parsing.options import (
+    DISTANCE,
+    read_question,
+    switch,
+    text,
+    texts,
+    whole,
+    word,
+)
 from fanion.insights.query import Scope
 from fanion.rest.options import Before, Option, Options, items, part, read
 
@@ -105,9 +114,6 @@ def _breakdowns(fields: Fields, _: str, before: Before) -> Breakdowns | None:
     if breakdowns is None:
         return None
     name = "breakdowns" if fields.raw("breakdowns") else "breakdown"
-    if before["visualization"] == "time_to_convert":
-        detail = "Time to convert cannot have a breakdown. Leave it out."
-        raise fields.error(name, detail)
     if len({part.type for part in breakdowns.parts}) > 1:
         detail = "All properties of a breakdown of a funnel must be of the same type."
         raise fields.error(name, detail)
@@ -184,10 +190,16 @@ class FunnelsQuery(Options):
     breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
     bin_count: Annotated[int | None, whole(0, BINS_MAX, or_default=True)] = None
     interval: Annotated[Interval, word(INTERVALS)] = "day"
+    compare_to: Annotated[
+        Bound | None, DISTANCE, "Compares with a range that is this much earlier: `-1w`."
+    ] = None
+    compare: Annotated[bool, switch(), "Compares with the previous range."] = False
     optional: tuple[OptionalStep, ...] = ()
 
     def completed(self, fields: Fields) -> Self:
-        return replace(self, scope=replace(self.scope, counted_by=self.counted_by))
+        compare = self.compare or self.compare_to is not None
+        scope = replace(self.scope, counted_by=self.counted_by)
+        return replace(self, scope=scope, compare=compare)
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -241,6 +253,9 @@ def _correlated_funnel(fields: Fields, *_: object) -> FunnelsQuery:
     if funnel.counted_by is not None:
         detail = "A correlation is one of persons or groups. Leave it out."
         raise fields.error("funnel_aggregate_by_hogql", detail)
+    if funnel.compare:
+        name = "compare_to" if fields.raw("compare_to") else "compare"
+        raise fields.error(name, "A correlation does not compare ranges. Leave it out.")
     if len(funnel.required_steps) < 2:
         raise fields.error("events", "A correlation needs at least two steps.")
     return replace(funnel, visualization="steps")

@@ -4,7 +4,7 @@ Source: insights.md, sections 1b, 5 and 13.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import nan
@@ -19,7 +19,8 @@ from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.places import FunnelPlace, interval_start, read_funnel_place
 from fanion.insights.funnels.query import FunnelsQuery, read_funnels
-from fanion.insights.funnels.result import FunnelAnswer, times_to_convert
+from fanion.insights.funnels.ranges import ranges_of
+from fanion.insights.funnels.result import FunnelAnswer, shared_bins, times_to_convert
 from fanion.insights.funnels.sql import (
     actors_of_interval,
     actors_of_optional,
@@ -29,6 +30,7 @@ from fanion.insights.funnels.sql import (
     ranked_step_counts,
     step_counts,
 )
+from fanion.insights.funnels.times_sql import binned_times, time_extents
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.sql.compiler import OTHER, Statement
@@ -38,15 +40,24 @@ POINTS_MAX = 200_000
 
 
 async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> Any:
-    """Return a list of steps or of lines, or one object for the time to convert."""
-    if query.visualization == "time_to_convert":
-        return await _times_to_convert(calculation, query)
+    """Return a list of steps or of lines, or one object for the time to convert.
+
+    With a comparison, entries of the previous range follow those of the range of the question.
+    """
+    is_of_times = query.visualization == "time_to_convert"
     if not query.steps:
-        return []
+        return times_to_convert([]) if is_of_times else []
+    if is_of_times and query.breakdowns is None and not query.compare:
+        funnel = funnel_sql(calculation, query)
+        return times_to_convert(await calculation.rows(conversion_times(funnel)))
     names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     answer = FunnelAnswer(query, calculation.project.id, names)
+    if is_of_times:
+        return await _times(calculation, answer)
     if query.visualization == "trends":
         return await _trends(calculation, answer)
+    if query.compare:
+        return await _compared_steps(calculation, answer)
     return await _steps(calculation, answer)
 
 
@@ -67,6 +78,18 @@ async def _steps(calculation: Calculation, answer: FunnelAnswer) -> Any:
     return with_value_counts(steps, funnel.query.breakdowns, [total])
 
 
+async def _compared_steps(calculation: Calculation, answer: FunnelAnswer) -> Any:
+    query = answer.query
+    funnels, total = await _with_largest_values(calculation, query, step_counts)
+    rows = [
+        _without_hidden(query, await calculation.rows(step_counts(funnel, values_max(query) + 1)))
+        for funnel in funnels
+    ]
+    ranges = [[row[:-1] for row in of_range] for of_range in rows]
+    steps = await asyncio.to_thread(answer.compared_steps, *ranges)
+    return with_value_counts(steps, query.breakdowns, [total])
+
+
 def _total(rows: Sequence[tuple[Any, ...]]) -> int:
     """Return how many values there are, as each row says at its end."""
     return int(rows[0][-1]) if rows else 0
@@ -83,22 +106,31 @@ def _with_averages(
 
 async def _trends(calculation: Calculation, answer: FunnelAnswer) -> Any:
     query = answer.query
-    funnel = funnel_sql(calculation, query)
-    intervals = intervals_of(funnel.span, query.interval, calculation.clock)
-    require_few_numbers(len(intervals.starts) * (values_max(query) + 1), POINTS_MAX)
-    total = 0
-    if query.breakdowns is not None:
-        funnel, total = await _with_largest_values(calculation, funnel)
-    rows = await calculation.rows(interval_counts(funnel, intervals.starts))
-    lines = await asyncio.to_thread(answer.trends, _without_hidden(query, rows), intervals)
+    spans = ranges_of(query, calculation.clock)
+    intervals = [intervals_of(span, query.interval, calculation.clock) for span in spans]
+    number = len(intervals[0].starts) * len(spans)
+    require_few_numbers(number * (values_max(query) + 1), POINTS_MAX)
+    funnels, total = await _with_largest_values(calculation, query, step_counts)
+    lines = []
+    for place, funnel in enumerate(funnels):
+        rows = await calculation.rows(interval_counts(funnel, intervals[place].starts))
+        shown = _without_hidden(query, rows)
+        lines += await asyncio.to_thread(answer.trends, shown, intervals[place], place)
     return with_value_counts(lines, query.breakdowns, [total])
 
 
-async def _times_to_convert(calculation: Calculation, query: FunnelsQuery) -> dict[str, Any]:
-    if not query.steps:
-        return times_to_convert([])
-    funnel = funnel_sql(calculation, query)
-    return times_to_convert(await calculation.rows(conversion_times(funnel)))
+async def _times(calculation: Calculation, answer: FunnelAnswer) -> Any:
+    """Return the distributions of times, which all have the same bins."""
+    query, most = answer.query, values_max(answer.query) + 1
+    funnels, total = await _with_largest_values(calculation, query, time_extents)
+    extents = [await calculation.rows(time_extents(funnel, most)) for funnel in funnels]
+    extents = [_without_hidden(query, rows) for rows in extents]
+    bins = shared_bins([row for rows in extents for row in rows], query.bin_count)
+    entries = []
+    for place, (funnel, rows) in enumerate(zip(funnels, extents, strict=True)):
+        counts = await calculation.rows(binned_times(funnel, bins.start, bins.width))
+        entries += answer.times(rows, counts, bins, place)
+    return with_value_counts(entries, query.breakdowns, [total])
 
 
 async def find_funnel_actors(
@@ -108,9 +140,10 @@ async def find_funnel_actors(
     if query.counted_by is not None:
         detail = "Values of an expression have no list of persons."
         raise Invalid(detail, attr="funnel_aggregate_by_hogql")
-    funnel = funnel_sql(calculation, query)
+    funnels = _funnels(calculation, query)
     if place.value == OTHER:
-        funnel, _ = await _with_largest_values(calculation, funnel)
+        funnels, _ = await _with_largest_values(calculation, query, step_counts)
+    funnel = funnels[place.is_previous]
     if place.optional is not None:
         return actors_of_optional(funnel, place.optional, skipped=place.dropped, value=place.value)
     if not place.interval:
@@ -120,6 +153,13 @@ async def find_funnel_actors(
     return actors_of_interval(
         funnel, intervals.starts, start, dropped=place.dropped, value=place.value
     )
+
+
+def _funnels(calculation: Calculation, query: FunnelsQuery) -> list[FunnelSql]:
+    """Return the inputs to the funnel's statements, for each range of the question."""
+    required = query.of_required()
+    spans = ranges_of(query, calculation.clock)
+    return [FunnelSql(calculation.context, required, span) for span in spans]
 
 
 def funnel_sql(calculation: Calculation, query: FunnelsQuery) -> FunnelSql:
@@ -136,16 +176,24 @@ def values_max(query: FunnelsQuery) -> int:
 
 
 async def _with_largest_values(
-    calculation: Calculation, funnel: FunnelSql
-) -> tuple[FunnelSql, int]:
-    """Return the funnel with the largest values as `shown`, and how many values there are.
+    calculation: Calculation, query: FunnelsQuery, count: Callable[[FunnelSql, int], Statement]
+) -> tuple[list[FunnelSql], int]:
+    """Return the funnels with the largest values as `shown`, and how many values there are.
 
-    All other values become OTHER.
+    All other values become OTHER. All ranges show the same values: the largest of the question's
+    range, then those of the previous one, as long as there is room.
+
+    Args:
+        count: Returns the statement of the values, of which the first column is the value.
     """
-    rows = await calculation.rows(step_counts(funnel, values_max(funnel.query) + 1))
-    if len(rows) <= values_max(funnel.query):
-        return funnel, _total(rows)
-    return replace(funnel, shown=[row[0] for row in rows[:-1]]), _total(rows)
+    funnels, most = _funnels(calculation, query), values_max(query)
+    if query.breakdowns is None:
+        return funnels, 0
+    rows = [await calculation.rows(count(funnel, most + 1)) for funnel in funnels]
+    values = list(dict.fromkeys(row[0] for of_range in rows for row in of_range[:most]))
+    has_more = len(values) > most or any(len(of_range) > most for of_range in rows)
+    shown = values[:most] if has_more else None
+    return [replace(funnel, shown=shown) for funnel in funnels], _total(rows[0])
 
 
 def _without_hidden(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -173,6 +221,7 @@ _PLACES: Final = {
     "funnelCustomSteps": "funnel_custom_steps",
     "funnelTrendsDropOff": "drop_off",
     "funnelTrendsEntrancePeriodStart": "entrance_period_start",
+    "compare": "compare_label",
 }
 FUNNELS: Final = Kind(
     "FunnelsQuery",

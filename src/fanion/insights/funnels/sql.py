@@ -104,7 +104,7 @@ def step_counts(funnel: FunnelSql, limit: int) -> Statement:
         f", avgIf({seconds}, {is_in}), quantileExactInclusiveIf(0.5)({seconds}, {is_in})"
         for seconds, is_in in steps
     )
-    people = _people(compiler, funnel, range(2, len(funnel.query.steps) + 1))
+    people = people_of_steps(compiler, funnel, range(2, len(funnel.query.steps) + 1))
     return compiler.statement(
         _COUNTS.format(counts=counts, times=times, people=people, limit=limit)
     )
@@ -131,7 +131,7 @@ def ranked_step_counts(funnel: FunnelSql, limit: int) -> Statement:
             counts=", ".join(["countIf(level >= 1)", *(f"countIf({is_in})" for _, is_in in steps)]),
             sums=", ".join(f"sumIf({seconds}, {is_in})" for seconds, is_in in steps),
             medians=", ".join(f"{median}({seconds}, {is_in})" for seconds, is_in in steps),
-            people=_people(compiler, funnel, range(2, len(funnel.query.steps) + 1)),
+            people=people_of_steps(compiler, funnel, range(2, len(funnel.query.steps) + 1)),
         )
     )
 
@@ -172,7 +172,7 @@ def conversion_times(funnel: FunnelSql) -> Statement:
     compiler = Compiler(funnel.context)
     query = funnel.query
     numbers = range(query.from_step + 2, query.to_step + 2)
-    people = _people(compiler, funnel, numbers, f"level > {query.to_step}")
+    people = people_of_steps(compiler, funnel, numbers, f"level > {query.to_step}")
     return compiler.statement(
         _BINS.format(
             bins=_bins(query.bin_count),
@@ -220,7 +220,7 @@ def _actors_where(
     compiler: Compiler, funnel: FunnelSql, where: str, value: str | None
 ) -> Statement:
     where += _value_condition(compiler, funnel, value)
-    people = _people(compiler, funnel, ())
+    people = people_of_steps(compiler, funnel, ())
     return compiler.statement(_ACTORS.format(people=people, where=where))
 
 
@@ -258,7 +258,7 @@ def _value_condition(compiler: Compiler, funnel: FunnelSql, value: str | None) -
     return f" AND value = {bound_value(compiler, funnel.query.breakdowns, value)}"
 
 
-def _people(
+def people_of_steps(
     compiler: Compiler, funnel: FunnelSql, numbers: Sequence[int], reached: str = "1"
 ) -> str:
     """Return rows (actor, value, level, seconds to each of these steps); steps count from 1.

@@ -22,11 +22,20 @@ def funnels_table(results: Any, optional: Collection[int] = ()) -> AnswerTable:
         optional: The places of optional steps, to which no other step is compared.
     """
     if isinstance(results, Mapping):
-        return _times(results["bins"])
+        return _times([results])
+    if any("bins" in entry for entry in results if isinstance(entry, Mapping)):
+        return _times(results)
     if any("entered" in entry for entry in results if isinstance(entry, Mapping)):
         return _conversions(results)
     are_lists = any(isinstance(entry, list) for entry in results)
-    return _steps([steps for steps in (results if are_lists else [results]) if steps], optional)
+    funnels = results if are_lists else _by_range(results)
+    return _steps([steps for steps in funnels if steps], optional)
+
+
+def _by_range(steps: Sequence[Entry]) -> Sequence[Sequence[Entry]]:
+    """Return the steps of each range of a comparison."""
+    previous = [step for step in steps if step.get("compare_label") == "previous"]
+    return [steps[: len(steps) - len(previous)], previous]
 
 
 def _steps(funnels: Sequence[Sequence[Entry]], optional: Collection[int]) -> AnswerTable:
@@ -55,10 +64,17 @@ def _step(funnel: Sequence[Entry], place: int, optional: Collection[int]) -> Seq
     )
 
 
-def _times(bins: Sequence[Sequence[Any]]) -> AnswerTable:
+def _times(entries: Sequence[Entry]) -> AnswerTable:
+    parts = _parts(entries)
+    rows = [
+        [*_part_values(entry, parts), *row] for entry in entries for row in _ranges(entry["bins"])
+    ]
+    return make_table([*parts, "from_seconds", "to_seconds", "count"], rows)
+
+
+def _ranges(bins: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
     width = bins[1][0] - bins[0][0] if len(bins) > 1 else 0
-    rows = [(start, start + width, count) for start, count in bins]
-    return make_table(("from_seconds", "to_seconds", "count"), rows)
+    return [(start, start + width, count) for start, count in bins]
 
 
 def _conversions(lines: Sequence[Entry]) -> AnswerTable:

@@ -21,13 +21,13 @@ const CONVERTED = 2;
 const DROPPED = 3;
 
 function seriesOf(lines: readonly Conversion[], count: number): Series[] {
-  const isBroken = lines.some(({ value }) => value !== undefined);
-  const colors = colorsByValue(lines.map(({ name }) => name));
+  const colors = colorsByValue([...new Set(lines.flatMap(({ name }) => name ?? []))]);
   return lines.map((line) => {
-    const color = isBroken ? colors.get(line.name) : 2;
+    const color = line.name === undefined ? 2 : colors.get(line.name);
     return {
       key: line.key,
-      name: line.name,
+      name: line.label ?? words.converted,
+      isPrevious: line.isPrevious,
       values: Array.from({ length: count }, (_, index) => shareAt(line, index)),
       ...(color !== undefined && { color }),
     };

@@ -73,7 +73,7 @@ export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
         )}
         {error && <p className="text-bad text-sm">{error}</p>}
       </fieldset>
-      {question.breakdowns.length > 0 && options.visualization !== "time_to_convert" && (
+      {question.breakdowns.length > 0 && (
         <Field
           label={words.attribution}
           error={

@@ -38,9 +38,11 @@ function Steps(props: ResultProps) {
   const { reference, layout, countedBy } = optionsOf(question);
   if (first === undefined || funnels.every(({ steps }) => steps[0]?.count === 0))
     return <p className="py-10 text-center text-ink-3">{words.noSteps}</p>;
-  const values = funnels.map(({ key, label, steps }) => ({
+  const values = funnels.map(({ key, label, name, isPrevious, steps }) => ({
     key,
     name: label,
+    color: name,
+    isPrevious,
     counts: steps.map(({ count }) => count),
   }));
   const open = (part: FunnelPart) => {

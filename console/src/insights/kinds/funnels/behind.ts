@@ -13,17 +13,18 @@ import {
   droppedName,
   type Funnel,
   numbered,
+  type Part,
   partsOf,
+  placeOfPart,
   readFunnels,
   shortened,
-  type Value,
 } from "./steps";
 
 /** Return the place of the persons who reached a step or dropped out before it. step: zero-based */
-export const placeOfStep = ({ value }: Funnel, step: number, isDropped: boolean): Place =>
+export const placeOfStep = (funnel: Funnel, step: number, isDropped: boolean): Place =>
   present<Place>({
     funnel_step: isDropped ? -(step + 1) : step + 1,
-    funnel_step_breakdown: value,
+    ...placeOfPart(funnel),
   });
 
 /** Return the place of the persons who entered in an interval and did or did not convert. */
@@ -31,7 +32,7 @@ export const placeOfConversion = (line: Conversion, index: number, isDropped = f
   present<Place>({
     entrance_period_start: line.days[index],
     drop_off: isDropped ? true : undefined,
-    funnel_step_breakdown: line.value,
+    ...placeOfPart(line),
   });
 
 export function behindFunnel(asked: Asked, place: Place): Behind | null {
@@ -41,13 +42,14 @@ export function behindFunnel(asked: Asked, place: Place): Behind | null {
   return visualization === "trends" ? behindConversion(asked, place) : behindStep(asked, place);
 }
 
-const isSame = (one: Value | undefined, other: unknown): boolean =>
-  JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+const isAt = (one: Part, place: Place): boolean =>
+  JSON.stringify(one.value ?? null) === JSON.stringify(place.funnel_step_breakdown ?? null) &&
+  one.isPrevious === (place.compare_label === "previous");
 
 function behindStep(asked: Asked, place: Place): Behind | null {
   const number = Number(place.funnel_step);
   const step = Math.abs(number) - 1;
-  const funnel = readFunnels(asked).find(({ value }) => isSame(value, place.funnel_step_breakdown));
+  const funnel = readFunnels(asked).find((one) => isAt(one, place));
   const name = funnel?.steps[step]?.name;
   if (funnel === undefined || name === undefined || (number < 0 && step === 0)) return null;
   const { reached, dropped } = partsOf(funnel, step);
@@ -57,14 +59,14 @@ function behindStep(asked: Asked, place: Place): Behind | null {
 }
 
 function behindConversion(asked: Asked, place: Place): Behind | null {
-  const { entrance_period_start: day, funnel_step_breakdown: value, drop_off: isDropped } = place;
-  const line = readConversions(asked).lines.find((one) => isSame(one.value, value));
+  const { entrance_period_start: day, drop_off: isDropped } = place;
+  const line = readConversions(asked).lines.find((one) => isAt(one, place));
   const index = line?.days.indexOf(String(day)) ?? -1;
   if (line === undefined || index < 0 || typeof day !== "string") return null;
   const { zone } = asked.answer;
   const when = intervalName(beginOf(day, zone), asked.question.interval, zone);
   const what = (isDropped === true ? words.notConvertedIn : words.convertedIn)(when);
-  const title = line.value === undefined ? what : words.ofValue(what, shortened(line.name));
+  const title = line.label === undefined ? what : words.ofValue(what, shortened(line.label));
   return behind(asked, place, title, formatNumber(numberAt(line, index, isDropped === true)));
 }
 

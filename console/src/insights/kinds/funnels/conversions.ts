@@ -1,16 +1,11 @@
 import type { Interval } from "@/charts";
 import { beginOf } from "@/insights/kinds/trends/lines";
 import { entriesOf } from "@/lib/trends";
-import { words } from "@/words/insightsFunnels";
 import type { Asked } from "../kind";
-import { labelOf, shareOf, type Value } from "./steps";
+import { type Part, readPart, shareOf } from "./steps";
 
 /** Conversions by the interval in which people entered. */
-export interface Conversion {
-  /** Unique within the result. */
-  key: string;
-  name: string;
-  value: Value | undefined;
+export interface Conversion extends Part {
   days: readonly string[];
   entered: readonly number[];
   converted: readonly number[];
@@ -30,18 +25,15 @@ const SECONDS: Record<Interval, number> = {
 
 /** Return a result's lines, its intervals, and whether the last interval is still in progress. */
 export function readConversions({ question, answer }: Asked) {
-  const lines = entriesOf(answer.results).map((entry): Conversion => {
-    const value = entry.breakdown_value as Value | undefined;
-    return {
-      key: JSON.stringify(value ?? null),
-      name: value === undefined ? words.converted : labelOf(entry.breakdown ?? value),
-      value,
+  const lines = entriesOf(answer.results).map(
+    (entry): Conversion => ({
+      ...readPart(entry, question),
       days: (entry.days as string[] | undefined) ?? [],
       entered: (entry.entered as number[] | undefined) ?? [],
       converted: (entry.converted as number[] | undefined) ?? [],
       shares: (entry.data as number[] | undefined) ?? [],
-    };
-  });
+    }),
+  );
   const times = (lines[0]?.days ?? []).map((day) => beginOf(day, answer.zone));
   const last = times.at(-1)?.getTime() ?? 0;
   const isPartial = last + SECONDS[question.interval] * 1000 > answer.calculatedAt.getTime();

@@ -21,7 +21,7 @@ const SEPARATOR = "::";
 
 /** Return the query for what correlates with converting in a query's funnel. */
 export function correlationQuery(funnel: Query, of: Correlated): Query {
-  const { breakdownFilter: _, interval: __, ...source } = funnel;
+  const { breakdownFilter: _, compareFilter: _____, interval: __, ...source } = funnel;
   const {
     breakdownAttributionType: ___,
     breakdownAttributionValue: ____,

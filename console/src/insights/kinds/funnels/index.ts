@@ -42,10 +42,10 @@ function usesOf(question: Question): Uses {
       one: words.oneStep,
       mark: (place) => String(place + 1),
     },
-    breakdowns: visualization === "time_to_convert" ? 0 : BREAKDOWNS_MAX,
+    breakdowns: BREAKDOWNS_MAX,
     hasRanges: false,
     intervals: visualization === "trends" ? INTERVALS : [],
-    compares: false,
+    compares: true,
   };
 }
 

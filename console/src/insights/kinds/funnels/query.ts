@@ -4,6 +4,7 @@ import { QUERY_KINDS, type Question } from "@/insights/question/model";
 import { isObject, type Reading } from "@/insights/question/reading";
 import {
   breakdownParts,
+  compareParts,
   type Query,
   readShared,
   SHARED,
@@ -22,7 +23,6 @@ const FIRST_WITH_CONDITIONS = "first_time_for_user_with_filters";
  * and values are not binned. */
 export function usedParts(question: Question): { used: Question; options: FunnelOptions } {
   const options = usedOptions(question);
-  const hasValues = options.visualization !== "time_to_convert";
   const used: Question = {
     ...question,
     series: question.series.map(({ event, action, others, name, filters, math, isOptional }, at) =>
@@ -32,7 +32,7 @@ export function usedParts(question: Question): { used: Question; options: Funnel
         isOptional: canSkip(options, at) ? isOptional : undefined,
       }),
     ),
-    breakdowns: hasValues ? question.breakdowns.map(({ bins: _, ...one }) => one) : [],
+    breakdowns: question.breakdowns.map(({ bins: _, ...one }) => one),
   };
   return { used, options };
 }
@@ -91,6 +91,7 @@ export function funnelsQuery(question: Question): Query {
     ...(options.visualization === "trends" && { interval: used.interval }),
     ...scopeParts(used),
     ...breakdownParts(used),
+    ...compareParts(used),
     ...present({ funnelsFilter: Object.keys(written).length === 0 ? undefined : written }),
   };
 }

@@ -3,6 +3,7 @@ import type { Question, Series } from "@/insights/question/model";
 import {
   breakdownParts,
   clauses,
+  compareParts,
   eventParts,
   listed,
   type Names,
@@ -31,6 +32,7 @@ export function funnelsSentence(question: Question, names: Names): Parts {
     conditions.length === 0 ? [] : [text(words.countingOnly), ...conditions],
     breakdownParts(used, names),
     used.breakdowns.length === 0 ? [] : [text(attributionText(options))],
+    compareParts(used),
     testParts(used),
   ]);
 }

@@ -1,6 +1,8 @@
 import type { Question } from "@/insights/question/model";
 import { nameOfSeries } from "@/insights/question/seriesName";
+import { words as rangeWords } from "@/words/dateRange";
 import { words } from "@/words/insightsFunnels";
+import { words as questionWords } from "@/words/insightsQuestion";
 import type { Asked } from "../kind";
 import { canSkip, optionsOf, SESSIONS } from "./options";
 
@@ -17,13 +19,21 @@ export interface FunnelStep {
   median: number | null;
 }
 
-/** A funnel, or the funnel of one breakdown value. */
-export interface Funnel {
+/** What tells entries of a result apart: the breakdown value, and the period. */
+export interface Part {
   /** Unique within the result. */
   key: string;
-  /** The value as text; undefined without a breakdown. */
+  /** The value and the period as text; undefined without a breakdown and a comparison. */
   label: string | undefined;
+  /** The value as text, which is the same in both periods. */
+  name: string | undefined;
   value: Value | undefined;
+  /** Whether it is of the period that is compared with. */
+  isPrevious: boolean;
+}
+
+/** A funnel, or the funnel of one breakdown value or period. */
+export interface Funnel extends Part {
   steps: readonly FunnelStep[];
 }
 
@@ -35,16 +45,17 @@ const listOf = (given: unknown): unknown[] => (Array.isArray(given) ? given : []
 /** Parse the funnels of a result; the API schema does not describe its entries. */
 export function readFunnels({ question, answer }: Asked): Funnel[] {
   const all = listOf(answer.results);
-  const lists = all.some(Array.isArray) ? all.map(listOf) : [all];
+  const ofPeriods = [false, true].map((isLater) =>
+    all.filter((one) => isPrevious(one) === isLater),
+  );
+  const lists = all.some(Array.isArray) ? all.map(listOf) : ofPeriods;
   return lists.flatMap((list): Funnel[] => {
     const steps = list.filter(isEntry);
     const [first] = steps;
     if (first === undefined) return [];
     return [
       {
-        key: JSON.stringify(first.breakdown_value ?? null),
-        label: first.breakdown_value === undefined ? undefined : labelOf(first.breakdown),
-        value: first.breakdown_value as Value | undefined,
+        ...readPart(first, question),
         steps: steps.map((step, place) =>
           readStep(step, stepName(question, place), isOptional(question, place)),
         ),
@@ -52,6 +63,43 @@ export function readFunnels({ question, answer }: Asked): Funnel[] {
     ];
   });
 }
+
+const isPrevious = (one: unknown): boolean => isEntry(one) && one.compare_label === "previous";
+
+/** Return the value and the period of an entry of a result. */
+export function readPart(entry: Entry, { compare }: Question): Part {
+  const value = entry.breakdown_value as Value | undefined;
+  const name = value === undefined ? undefined : labelOf(entry.breakdown ?? value);
+  const isEarlier = isPrevious(entry);
+  return {
+    key: JSON.stringify([value ?? null, isEarlier]),
+    label: entry.compare_label === undefined ? name : labelOfPeriod(name, isEarlier, compare),
+    name,
+    value,
+    isPrevious: isEarlier,
+  };
+}
+
+function labelOfPeriod(
+  name: string | undefined,
+  isEarlier: boolean,
+  compare: Question["compare"],
+): string {
+  if (!isEarlier) return name ?? words.thisPeriod;
+  if (name === undefined)
+    return typeof compare === "string"
+      ? words.earlier(questionWords.distance(compare))
+      : words.previousPeriod;
+  return typeof compare === "string"
+    ? questionWords.earlier(name, compare)
+    : rangeWords.previous(name);
+}
+
+/** Return the place of an entry of a result. */
+export const placeOfPart = ({ value, isPrevious: isEarlier }: Part) => ({
+  funnel_step_breakdown: value,
+  compare_label: isEarlier ? "previous" : undefined,
+});
 
 const readStep = (step: Entry, name: string, isOptional: boolean): FunnelStep => ({
   name,

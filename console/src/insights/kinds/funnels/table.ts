@@ -1,4 +1,5 @@
 import { type FigureData, intervalName } from "@/charts";
+import { beginOf } from "@/insights/kinds/trends/lines";
 import { words as chartWords } from "@/words/charts";
 import { formatDuration } from "@/words/format";
 import { words } from "@/words/insightsFunnels";
@@ -6,7 +7,7 @@ import type { Asked } from "../kind";
 import { numberAt, readConversions, shareAt } from "./conversions";
 import { optionsOf } from "./options";
 import { countedIn, type Funnel, numbered, partsOf, readFunnels, shareOf } from "./steps";
-import { readBins } from "./times";
+import { readTimes } from "./times";
 
 /** The numbers of a funnel: one row per step, time range or interval. */
 export function funnelsTable(asked: Asked): FigureData {
@@ -46,31 +47,42 @@ function stepsTable(asked: Asked): FigureData {
 }
 
 function timesTable({ question, answer }: Asked): FigureData {
-  const { bins } = readBins(answer.results);
+  const all = readTimes({ question, answer });
+  const isBroken = all.some(({ label }) => label !== undefined);
+  const columns = [words.timeColumn, words.fromSeconds, words.toSeconds, countedIn(question)];
   return {
-    columns: [words.timeColumn, words.fromSeconds, words.toSeconds, countedIn(question)],
-    rows: bins.map(({ from, to, count }) => [
-      words.range(formatDuration(from), formatDuration(to)),
-      ...[from, to, count],
-    ]),
+    columns: isBroken ? [words.value, ...columns] : columns,
+    rows: all.flatMap(({ label, bins }) =>
+      bins.map(({ from, to, count }) => [
+        ...(isBroken ? [label ?? ""] : []),
+        words.range(formatDuration(from), formatDuration(to)),
+        ...[from, to, count],
+      ]),
+    ),
   };
 }
 
 /** One row per interval and breakdown value. */
 export function conversionsTable(asked: Asked): FigureData {
   const { lines, times, isPartial } = readConversions(asked);
-  const isBroken = lines.some(({ value }) => value !== undefined);
+  const { interval } = asked.question;
+  const { zone } = asked.answer;
+  const isBroken = lines.some(({ label }) => label !== undefined);
   const columns = [chartWords.time, words.entered, words.converted, words.notConverted];
   return {
     columns: [...columns, words.convertedShare, ...(isBroken ? [words.value] : [])],
     rows: times.flatMap((time, index) => {
-      const when = intervalName(time, asked.question.interval, asked.answer.zone);
       const isOpen = isPartial && index === times.length - 1;
-      return lines.map((line) => [
-        ...[isOpen ? chartWords.soFar(when) : when, line.entered[index] ?? null],
-        ...[numberAt(line, index, false), numberAt(line, index, true), shareAt(line, index)],
-        ...(isBroken ? [line.name] : []),
-      ]);
+      return lines.map((line) => {
+        const own = line.isPrevious ? beginOf(line.days[index] ?? "", zone) : time;
+        const when = intervalName(own, interval, zone);
+        return [
+          ...[isOpen && !line.isPrevious ? chartWords.soFar(when) : when],
+          ...[line.entered[index] ?? null, numberAt(line, index, false)],
+          ...[numberAt(line, index, true), shareAt(line, index)],
+          ...(isBroken ? [line.label ?? ""] : []),
+        ];
+      });
     }),
   };
 }
