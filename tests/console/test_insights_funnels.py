@@ -86,7 +86,8 @@ def test_chart_table_csv_and_people_of_a_funnel_agree(console: Console, shop: Pr
     table = page.get_by_role("region", name="Numbers of the funnel")
     for step, name in enumerate(STEPS, 1):
         row = table.get_by_role("row").filter(has_text=name)
-        expect(row.get_by_role("button").first).to_have_text(str(counts[step - 1]))
+        reached = row.get_by_role("button", name=re.compile("^Reached"))
+        expect(reached).to_have_text(str(counts[step - 1]))
 
     with console.keyboard_only():
         console.tab_to(chart(console))
@@ -112,6 +113,23 @@ def test_chart_table_csv_and_people_of_a_funnel_agree(console: Console, shop: Pr
     page.get_by_role("button", name="Close").first.click()
     console.expect_accessible()
     console.expect_to_fit_in({"width": 390, "height": 844}, {"width": 360, "height": 640})
+
+    table.get_by_role("button", name="Paths around 3. paid").click()
+    page.get_by_role("menuitem", name="Paths after dropping out before this step").click()
+    expect(sentence(console)).to_contain_text(
+        "after the last step of those who dropped out before step 3, paid of the funnel seen → "
+        "tried → paid, 5 steps at most, last 30 days"
+    )
+    graph = page.get_by_role("group", name="Paths, step by step")
+    expect(graph.get_by_role("button", name="Step 1, tried 2 paths", exact=True)).to_be_visible()
+    console.choose(page.get_by_role("combobox", name="Which part"), "Between the step before and")
+    expect(graph.get_by_role("button", name="Step 1, tried 2 paths", exact=True)).to_be_visible()
+    expect(graph.get_by_role("button", name="Step 2, paid 1 path", exact=True)).to_be_visible()
+    page.screenshot(path="/tmp/within.png", full_page=True)
+    console.expect_accessible()
+    console.expect_to_fit_in({"width": 360, "height": 640})
+    page.get_by_role("button", name="Show paths of all persons").click()
+    expect(sentence(console)).not_to_contain_text("of the funnel")
 
 
 def test_a_step_that_may_be_skipped(console: Console, shop: Project) -> None:

@@ -171,6 +171,13 @@ export const words = {
   mayConvert: (window: number, unit: Unit) =>
     `Who entered within the last ${counted(window, unit, `${unit}s`)} may still convert.`,
 
+  // Paths.
+  pathsOf: (step: string) => `Paths around ${step}`,
+  pathsBefore: "Paths before this step",
+  pathsBetween: "Paths between the step before and this one",
+  pathsAfter: "Paths after this step",
+  pathsAfterDropping: "Paths after dropping out before this step",
+
   // Correlation.
   correlation: "What goes with converting, and with dropping out",
   correlated: "What is compared",

@@ -59,6 +59,33 @@ export const words = {
   linkName: (source: string, target: string) => `${source} → ${target}`,
   shownEdges: (count: number) =>
     `The ${counted(count, "most frequent link", "most frequent links")}`,
+  // The part of a funnel.
+  within: "Part of a funnel",
+  withinType: "Which part",
+  withinStep: "Step of the funnel",
+  withinTypes: {
+    funnel_path_before_step: "Before",
+    funnel_path_between_steps: "Between the step before and",
+    funnel_path_after_step: "After",
+  },
+  reachedStep: (step: number, name: string) => `${formatNumber(step)}. ${name}`,
+  droppedStep: (step: number, name: string) => `dropping out before ${formatNumber(step)}. ${name}`,
+  leaveFunnel: "Show paths of all persons",
+  anyEvent: "any event",
+  reaching: {
+    funnel_path_before_step: (step: number) => `up to step ${formatNumber(step)},`,
+    funnel_path_between_steps: (step: number) =>
+      `from the step before to step ${formatNumber(step)},`,
+    funnel_path_after_step: (step: number) => `from step ${formatNumber(step)} on,`,
+  },
+  dropping: {
+    funnel_path_before_step: (step: number) =>
+      `up to the last step of those who dropped out before step ${formatNumber(step)},`,
+    funnel_path_between_steps: (step: number) => `before step ${formatNumber(step)},`,
+    funnel_path_after_step: (step: number) =>
+      `after the last step of those who dropped out before step ${formatNumber(step)},`,
+  },
+  ofFunnel: "of the funnel",
   // Parts of the sentence.
   pathsOf: {
     persons: "the paths of persons through",

@@ -3,7 +3,7 @@
 Source: insights.md, section 2.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
 from dataclasses import fields as fields_of
 from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
@@ -110,11 +110,30 @@ class InsightQuery(Protocol):
 
 
 _Query = TypeVar("_Query", bound=InsightQuery)
+_Part = TypeVar("_Part")
 
 
 def with_scope(query: _Query, scope: Scope) -> _Query:
     """Return the question with another scope."""
     return replace(query, scope=scope)
+
+
+def scopes_of(query: InsightQuery) -> Sequence[Scope]:
+    """Return the scope of a question, and of one within it, such as the funnel of paths."""
+    scopes: list[Scope] = []
+
+    def collected(scope: Scope) -> Scope:
+        scopes.append(scope)
+        return scope
+
+    _changed(query, Scope, collected)
+    return scopes
+
+
+def with_each_scope(query: _Query, change: Callable[[Scope], Scope]) -> _Query:
+    """Return the question with each of its scopes changed."""
+    changed: _Query = _changed(query, Scope, change)
+    return changed
 
 
 def cohorts_named(query: InsightQuery) -> Collection[int]:
@@ -140,7 +159,7 @@ def sql_named(query: InsightQuery) -> Sequence[SqlText]:
 
 def conditions_of(query: InsightQuery) -> Iterator[Node]:
     """Yield each condition of the question, those of its events included."""
-    nodes = [query.scope.properties]
+    nodes = [scope.properties for scope in scopes_of(query)]
     for entity in query.entities:
         nodes += [each.properties for each in (entity, *entity.nodes)]
     for node in nodes:
@@ -163,7 +182,7 @@ def with_actions(query: _Query, actions: Mapping[int, ResolvedAction]) -> _Query
     Args:
         actions: At least those of `actions_named`.
     """
-    resolved: _Query = _resolved(query, actions)
+    resolved: _Query = _changed(query, Entity, lambda each: _resolved_entity(each, actions))
     return resolved
 
 
@@ -176,15 +195,15 @@ def _resolved_entity(entity: Entity, actions: Mapping[int, ResolvedAction]) -> E
     return entity if entity.action is None else entity.resolved(actions[entity.action])
 
 
-def _resolved(part: Any, actions: Mapping[int, ResolvedAction]) -> Any:
-    """Return a part of a question in which each entity that is an action has its conditions."""
-    if isinstance(part, Entity):
-        return _resolved_entity(part, actions)
+def _changed(part: Any, kind: type[_Part], change: Callable[[_Part], _Part]) -> Any:
+    """Return a part of a question in which each part of a type is changed."""
+    if isinstance(part, kind):
+        return change(part)
     if isinstance(part, tuple):
-        return tuple(_resolved(each, actions) for each in part)
+        return tuple(_changed(each, kind, change) for each in part)
     if isinstance(part, Options):
         own = {each.name: getattr(part, each.name) for each in fields_of(part)}
-        changed = {name: _resolved(value, actions) for name, value in own.items()}
+        changed = {name: _changed(value, kind, change) for name, value in own.items()}
         differing = {name: changed[name] for name in own if changed[name] is not own[name]}
         return replace(part, **differing) if differing else part
     return part

@@ -117,11 +117,21 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
             "funnelPathsFilter": {
                 "funnelPathType": "funnel_path_after_step",
                 "funnelSource": {"kind": "FunnelsQuery", "series": [A, A]},
-                "funnelStep": 2,
+                "funnelStep": 3,
             },
         },
-        "query__funnelPathsFilter__funnelPathType",
-        "Paths with funnelPathType are not supported. Leave it out.",
+        "query__funnelPathsFilter__funnelStep",
+        "Ensure this value is between -2 and 2.",
+    ),
+    "a math in a funnel of paths": (
+        {
+            "kind": "PathsQuery",
+            "funnelPathsFilter": {
+                "funnelSource": {"kind": "FunnelsQuery", "series": [A, {**A, "math": "sum"}]},
+            },
+        },
+        "query__funnelPathsFilter__funnelSource__series__1__math",
+        '"sum" is not a valid choice. Allowed are: dau, first_time_for_user,',
     ),
     "an optional first step": (
         {"kind": "FunnelsQuery", "series": [{**A, "optionalInFunnel": True}, A]},

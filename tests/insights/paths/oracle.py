@@ -27,6 +27,7 @@ class Rules:
     edges: int = 50
     least: int | None = None
     most: int | None = None
+    gap: timedelta = timedelta(minutes=30)
 
 
 def all_paths(history: History, since: datetime, rules: Rules) -> Iterator[tuple[Any, Steps]]:
@@ -34,16 +35,16 @@ def all_paths(history: History, since: datetime, rules: Rules) -> Iterator[tuple
     for person in {rules.who(event) for event in history.once} - {None}:
         own = [event for event in history.once if rules.who(event) == person and event.at >= since]
         named = [(name, event.at) for event in own if (name := rules.name(event)) is not None]
-        for path in _split(named):
+        for path in _split(named, rules.gap):
             steps = _cut(_compact(path), rules)
             if steps:
                 yield person, steps
 
 
-def _split(named: Steps) -> Iterator[Steps]:
+def _split(named: Steps, gap: timedelta) -> Iterator[Steps]:
     path: Steps = []
     for name, at in named:
-        if path and at - path[-1][1] >= timedelta(minutes=30):
+        if path and at - path[-1][1] >= gap:
             yield path
             path = []
         path.append((name, at))

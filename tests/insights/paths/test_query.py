@@ -67,16 +67,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "Paths with paths_hogql_expression are not supported. Leave it out.",
     ),
     (
-        {"funnel_paths": "funnel_path_after_step"},
-        "funnel_paths",
-        "Paths with funnel_paths are not supported. Leave it out.",
-    ),
-    (
-        {"funnel_filter": {"events": [{"id": "a"}]}},
-        "funnel_filter",
-        "Paths with funnel_filter are not supported. Leave it out.",
-    ),
-    (
         {"path_type": "$pageview"},
         "path_type",
         "Paths with path_type are not supported. Leave it out.",

@@ -26,8 +26,9 @@ from fanion.insights.query import (
     InsightQuery,
     actions_named,
     cohorts_named,
+    scopes_of,
     with_actions,
-    with_scope,
+    with_each_scope,
 )
 from fanion.insights.segments.store import resolve_segments
 from fanion.insights.sql.compiler import SqlContext, Statement, names_of
@@ -118,7 +119,7 @@ class Analysis:
         statements = statements.reading(columns)
         cohorts = cohorts_named(query)
         await CohortInputs(self.records, self.events).put_members(run, project.id, cohorts)
-        is_all = query.scope.since.is_all
+        is_all = any(scope.since.is_all for scope in scopes_of(query))
         first = await _first_event(statements, project.id, query.entities) if is_all else None
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
         whole = project.id in self.statements.long_sessions
@@ -198,7 +199,9 @@ def with_test_account_filters(project: Project, query: _Query) -> _Query:
 
     Source: insights.md, section 2b.
     """
-    if not query.scope.filter_test_accounts:
+    if not any(scope.filter_test_accounts for scope in scopes_of(query)):
         return query
-    scope = query.scope.with_conditions(project_conditions(project.test_account_filters))
-    return with_scope(query, scope)
+    own = project_conditions(project.test_account_filters)
+    return with_each_scope(
+        query, lambda scope: scope.with_conditions(own) if scope.filter_test_accounts else scope
+    )

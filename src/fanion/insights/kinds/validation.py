@@ -17,11 +17,12 @@ from fanion.insights.kinds.service import (
     fields_of_query,
     has_filters,
     is_calculated,
+    kind_name,
     read_query,
     read_sent_query,
 )
 from fanion.insights.parsing.conditions import parse_filter
-from fanion.insights.parsing.fields import Fields, check_sampling
+from fanion.insights.parsing.fields import TIMES_STAND, Fields, check_sampling
 from fanion.insights.query import InsightQuery
 from fanion.properties.filters import (
     COHORT_TYPES,
@@ -78,6 +79,23 @@ def check_query(query: object, at: str = "query") -> InsightQuery:
 
 
 def check_question(fields: Fields) -> None:
+    for each in _with_funnel(fields):
+        _check_values(each)
+    if is_calculated(fields.values):
+        read_query(Fields(fields.values, fields.places, fields.at))
+
+
+def _with_funnel(fields: Fields) -> Iterator[Fields]:
+    """Yield the fields of a question, and of the funnel within which it asks for paths."""
+    yield fields
+    funnel = fields.values.get("funnel_filter")
+    if kind_name(fields.values) == "PATHS" and isinstance(funnel, dict):
+        inner = fields.within("funnel_filter", funnel)
+        require_known(funnel.keys() - {TIMES_STAND}, names.OF_FILTERS, inner.at)
+        yield inner
+
+
+def _check_values(fields: Fields) -> None:
     filters = fields.values
     _check_kind(filters.get("insight"), fields.place("insight"))
     for name, words in names.WORDS.items():
@@ -97,8 +115,6 @@ def check_question(fields: Fields) -> None:
         _check_condition(condition, place)
     for breakdown in _objects(fields, "breakdowns"):
         _require_known(breakdown, schemas_of(Breakdown))
-    if is_calculated(filters):
-        read_query(Fields(filters, fields.places, fields.at))
 
 
 def _require_known(fields: Fields, known: Collection[str]) -> None:
@@ -111,7 +127,8 @@ def cohort_places(fields: Fields) -> Mapping[int, str]:
     """Return the ids of the cohorts that a checked question names, each with its place."""
     cohorts = {
         leaf.cohort_id: place
-        for raw, place in _conditions(fields)
+        for each in _with_funnel(fields)
+        for raw, place in _conditions(each)
         if not _is_group(raw) and raw.get("type") in COHORT_TYPES
         for leaf in [parse_leaf(raw)]
         if isinstance(leaf, InCohort)

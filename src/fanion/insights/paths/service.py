@@ -82,7 +82,7 @@ def _paths_range(calculation: Calculation, query: PathsQuery) -> PathsRange:
     stored = calculation.project.path_cleaning_filters if query.replacements else ()
     cleaning = (*project_cleaning(stored), *query.cleaning)
     span = query.span(calculation.clock)
-    return PathsRange(calculation.context, query, span, cleaning)
+    return PathsRange(calculation.context, query, span, calculation.clock, cleaning)
 
 
 _FILTER = Part(

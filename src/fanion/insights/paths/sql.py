@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.path_cleaning import Cleaning
 from fanion.insights.paths.names_sql import BETWEEN, StepNames, number_of, numbers_of
 from fanion.insights.paths.query import PathsQuery
+from fanion.insights.paths.within_sql import within_funnel
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
-
-GAP_US: Final = 30 * 60 * 1_000_000
-
 
 # Grouped by stored person.
 FOUND = """
@@ -37,7 +36,7 @@ GROUP BY who
 # Added to times, which may be before 1970.
 _ZERO: Final = 2**62
 
-# A path ends where GAP_US or more lie between two events. Of equal names in a row the last stays.
+# A path ends where the gap or more lies between two events. Of equal names in a row the last stays.
 PATHS = """
   SELECT actor, {path} AS {name}
     FROM (SELECT actor, arraySort(groupArrayArray(happened)) AS sorted,
@@ -117,6 +116,7 @@ class PathsRange:
     context: SqlContext
     query: PathsQuery
     span: DateRange
+    clock: RangeClock
     cleaning: Sequence[Cleaning] = ()
 
 
@@ -201,6 +201,8 @@ def _steps(compiler: Compiler, paths_range: PathsRange, names: StepNames, actor:
         where="\n   AND ".join(conditions),
     )
     resolved = compiler.resolved(rows, ["happened"])
+    if query.within is not None:
+        resolved = within_funnel(compiler, query.within, paths_range.clock, resolved, _ZERO)
     return STEPS.format(actor=actor, limited=_limited(compiler, query, resolved))
 
 
@@ -227,8 +229,8 @@ def _limited(compiler: Compiler, query: PathsQuery, resolved: str) -> str:
     limit = query.step_limit
     if query.start is None and query.end is None:
         steps = f"arraySlice({PATH}, 1, {limit})"
-        return PATHS.format(path=steps, name="steps", gap=GAP_US, resolved=resolved)
-    paths = PATHS.format(path=PATH, name="path", gap=GAP_US, resolved=resolved)
+        return PATHS.format(path=steps, name="steps", gap=query.gap_us, resolved=resolved)
+    paths = PATHS.format(path=PATH, name="path", gap=query.gap_us, resolved=resolved)
     if query.start is not None:
         first = _first(compiler, query.start, "path")
         paths = (

@@ -20,7 +20,7 @@ from fanion.events.turns.asker_service import shared_context
 from fanion.insights.calculation.service import resolve_query
 from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, parse_bound
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
-from fanion.insights.query import InsightQuery, with_scope
+from fanion.insights.query import InsightQuery, scopes_of, with_scope
 from fanion.insights.questions.question_key import question_key
 from fanion.insights.retention.query import RetentionQuery
 from fanion.projects.model import Project
@@ -93,7 +93,8 @@ def _store_result(
 
 def cache_key(project: Project, query: InsightQuery) -> str:
     """Return the cache key, which covers the settings of the project that the answer depends on."""
-    within = project.test_account_filters if query.scope.filter_test_accounts else ()
+    is_filtered = any(scope.filter_test_accounts for scope in scopes_of(query))
+    within = project.test_account_filters if is_filtered else ()
     week = project.timezone, project.week_start_day
     rules = project.path_cleaning_filters
     return question_key(_with_usual_start(query), *week, within, rules)

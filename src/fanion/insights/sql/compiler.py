@@ -101,15 +101,18 @@ class SqlContext:
 class Compiler:
     """The compiler of one statement, which collects the values to bind.
 
+    Args:
+        bindings: Those of the statement, if it is that of another compiler.
+
     Attributes:
         project: The SQL condition on the project.
         once: The parts of the statement by which an event counts once.
         sessions: The SQL of session properties; `where` widens the time range that it reads.
     """
 
-    def __init__(self, context: SqlContext) -> None:
+    def __init__(self, context: SqlContext, bindings: Bindings | None = None) -> None:
         self.context = context
-        self.bindings = Bindings()
+        self.bindings = Bindings() if bindings is None else bindings
         self.project = f"project_id = {self.bindings.add(context.project_id, 'UInt64')}"
         self.once = CountedOnce(context.copies_share_keys)
         self.sessions = SessionSource(

@@ -4,6 +4,7 @@ import { words } from "@/words/insightsFunnels";
 import type { Asked, Place } from "../kind";
 import { placeOfStep } from "./behind";
 import { NumberButton } from "./NumberButton";
+import { StepPaths } from "./StepPaths";
 import {
   countedIn,
   droppedName,
@@ -65,7 +66,7 @@ export function StepsTable({ asked, funnels, values, onOpen }: Props) {
                     number={index + 1}
                   />
                 )}
-                <StepCells funnel={funnel} place={place} onOpen={onOpen} />
+                <StepCells asked={asked} funnel={funnel} place={place} onOpen={onOpen} />
               </tr>
             ))}
           </tbody>
@@ -99,12 +100,13 @@ function ValueCell({ funnel, color, number }: { funnel: Funnel; color: string; n
 }
 
 interface StepProps {
+  asked: Asked;
   funnel: Funnel;
   place: number;
   onOpen: ((place: Place) => void) | undefined;
 }
 
-function StepCells({ funnel, place, onOpen }: StepProps) {
+function StepCells({ asked, funnel, place, onOpen }: StepProps) {
   const step = funnel.steps[place];
   if (step === undefined) return null;
   const { reached, dropped } = partsOf(funnel, place);
@@ -124,7 +126,13 @@ function StepCells({ funnel, place, onOpen }: StepProps) {
         scope="row"
         className="wrap-anywhere min-w-28 border-line border-b px-2 py-1.5 text-start font-normal"
       >
-        <bdi>{name}</bdi>
+        <span className="flex items-center justify-between gap-1">
+          <bdi>{name}</bdi>
+          {/* Paths lie between steps that are not skipped, and are those of all values. */}
+          {onOpen && funnel.label === undefined && !step.isOptional && (
+            <StepPaths asked={asked} place={place} name={name} />
+          )}
+        </span>
       </th>
       <td className={CELL}>
         <NumberButton

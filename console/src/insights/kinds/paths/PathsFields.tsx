@@ -18,6 +18,7 @@ import {
   WEIGHT_MAX,
   withOptions,
 } from "./options";
+import { WithinFields } from "./WithinFields";
 
 /** Fields for which events are steps, where paths start and end, and how many are shown. */
 export function PathsFields({ question, onChange, errorAt }: FieldsProps) {
@@ -27,6 +28,13 @@ export function PathsFields({ question, onChange, errorAt }: FieldsProps) {
   const error = (name: string) => errorAt(`pathsFilter__${name}`);
   return (
     <div className="flex min-w-0 flex-col gap-4">
+      {options.within && (
+        <WithinFields
+          within={options.within}
+          onChange={(within) => change({ within })}
+          error={errorAt("funnelPathsFilter")}
+        />
+      )}
       <fieldset className="flex flex-col gap-1">
         <legend className="mb-1 font-medium">{words.types}</legend>
         <div className="flex flex-wrap gap-x-4 gap-y-1">

@@ -2,6 +2,7 @@ import { withKindOptions } from "@/insights/question/kindOptions";
 import type { Question } from "@/insights/question/model";
 import { isObject, joined, Reading } from "@/insights/question/reading";
 import { type Given, present } from "@/lib/searchParams";
+import { PART, readWithin, type WithinFunnel, writeWithin } from "./within";
 
 // Limits of the server. source: fanion/insights/paths/query.py
 export const EVENT_TYPES = ["$pageview", "$screen", "custom_event"] as const;
@@ -35,12 +36,13 @@ export interface PathOptions {
   /** Whether the project's rules also clean paths. */
   isCleaned: boolean;
   cleaning: readonly Cleaning[];
+  within?: WithinFunnel;
 }
 
 const NAMES = [
   ...["includeEventTypes", "startPoint", "endPoint", "stepLimit", "edgeLimit", "minEdgeWeight"],
   ...["maxEdgeWeight", "excludeEvents", "pathGroupings", "pathReplacements"],
-  "localPathCleaningFilters",
+  ...["localPathCleaningFilters", PART],
 ];
 // Display options of other clients, ignored here.
 const DRAWN = ["showFullUrls"];
@@ -68,6 +70,7 @@ export function readOptions(given: Given, reading: Reading = new Reading()): Pat
     groupings: texts("pathGroupings"),
     isCleaned: reading.flag(at("pathReplacements"), given.pathReplacements) ?? false,
     cleaning: readCleaning(reading, at("localPathCleaningFilters"), given.localPathCleaningFilters),
+    within: readWithin(reading, given[PART]),
   });
 }
 
@@ -94,6 +97,7 @@ export function writeOptions(options: PathOptions): Given {
     pathGroupings: listed(options.groupings),
     pathReplacements: options.isCleaned || undefined,
     localPathCleaningFilters: listed(options.cleaning),
+    [PART]: options.within && writeWithin(options.within),
   });
 }
 

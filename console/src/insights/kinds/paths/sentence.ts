@@ -13,6 +13,7 @@ import {
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/insightsPaths";
 import { optionsOf, type PathOptions } from "./options";
+import { withinParts } from "./within";
 
 type Parts = readonly SentencePart[];
 
@@ -28,6 +29,7 @@ export function pathsSentence(question: Question, names: Names): Parts {
       ...(options.start === undefined ? [] : [text(words.from), code(options.start)]),
       ...(options.end === undefined ? [] : [text(words.to), code(options.end)]),
     ],
+    options.within === undefined ? [] : withinParts(options.within),
     [text(words.atMost(options.steps))],
     periodParts(question),
     whereParts(question.filters, names),
