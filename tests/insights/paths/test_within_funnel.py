@@ -218,6 +218,7 @@ def within(step: int | None, which: str = "after_step", **funnel: Any) -> Json:
         (within(1, insight="TRENDS"), "funnel_filter__insight", "Allowed are: FUNNELS."),
         (within(1, events=[]), "funnel_filter__events", "A funnel without steps has no persons."),
         (within(1, breakdown="plan"), "funnel_filter__breakdown", "cannot have a breakdown."),
+        (within(1, compare=True), "funnel_filter__compare", "does not compare ranges."),
         (
             within(1, funnel_aggregate_by_hogql="properties.a"),
             "funnel_filter__funnel_aggregate_by_hogql",

@@ -75,6 +75,9 @@ def _funnel(fields: Fields, name: str, _: Before) -> FunnelsQuery:
         of = "breakdowns" if inner.raw("breakdowns") else "breakdown"
         detail = "The funnel of paths cannot have a breakdown. Leave it out."
         raise inner.error(of, detail)
+    if funnel.compare:
+        of = "compare_to" if inner.raw("compare_to") else "compare"
+        raise inner.error(of, "The funnel of paths does not compare ranges. Leave it out.")
     if funnel.counted_by is not None:
         detail = "Paths are those of persons or groups. Leave it out."
         raise inner.error("funnel_aggregate_by_hogql", detail)

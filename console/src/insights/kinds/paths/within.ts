@@ -50,7 +50,9 @@ export const writeWithin = ({ type, step, funnel }: WithinFunnel): Given => ({
 
 /** Return the part as a query has it. scope: the shared parts of the paths */
 export function withinQuery({ funnel, ...part }: WithinFunnel, scope: Given): Given {
-  const own = Object.entries(funnel).filter(([name]) => !SHARED.includes(name));
+  const own = Object.entries(funnel).filter(
+    ([name]) => !SHARED.includes(name) && name !== "compareFilter",
+  );
   const shared = SHARED.flatMap((name) => (name in scope ? [[name, scope[name]]] : []));
   return writeWithin({ ...part, funnel: Object.fromEntries([...own, ...shared]) });
 }
