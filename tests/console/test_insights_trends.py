@@ -244,6 +244,9 @@ def test_a_query_is_copied_and_another_one_is_opened_in_the_builder(
     )
     console.settle()
     assert numbers(console) == [["Buyers", "2"]]
+    page.get_by_role("button", name="Open as SQL").click()
+    expect(page.get_by_role("textbox", name="SQL query")).to_contain_text("uniqExact(person_id)")
+    expect(page.get_by_role("grid", name="Result").get_by_role("gridcell")).to_have_text("2")
 
 
 def test_groups_are_counted_and_open_in_place_of_persons(

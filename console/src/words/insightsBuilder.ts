@@ -116,6 +116,7 @@ export const words = {
   unknownProperties: (names: string) => `No event has had this property yet: ${names}.`,
   noObject: "It is not a JSON object.",
   noQueryKind: (kind: string, known: string) => `kind is "${kind}". Allowed: ${known}`,
+  asSql: "Open as SQL",
   json: "As JSON",
   jsonHint: "The query of the API. Another one can be pasted here.",
   jsonLabel: "Query",

@@ -111,6 +111,13 @@ class SqlBody(Struct, kw_only=True):
     seconds: Seconds = None
 
 
+class QueryAsSqlBody(Struct, kw_only=True):
+    """A question as SQL, in place of its answer."""
+
+    hogql: Annotated[str, Meta(description="A SELECT that a HogQLQuery takes.")]
+    timezone: str
+
+
 class SqlFieldBody(Struct, kw_only=True):
     name: str
     type: ColumnType

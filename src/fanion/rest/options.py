@@ -9,7 +9,18 @@ fields.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from dataclasses import fields as fields_of
-from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeVar, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Protocol,
+    Self,
+    TypeGuard,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 from typing import get_type_hints as type_hints
 
 from fanion.rest.json_schema import JsonSchema, listed, object_of
@@ -155,6 +166,15 @@ def names_of(kind: type[Options]) -> frozenset[str]:
     """Return all names that may be sent, published or not."""
     named = (each.option.name for each in _declared(kind) if each.option.name)
     return frozenset(kind.known).union(schemas_of(kind), named)
+
+
+def sent_names(kind: type) -> Mapping[str, str]:
+    """Return the names by which clients send the options of a type, by attribute."""
+    return {each.attribute: each.name for each in _declared(kind)} if is_options(kind) else {}
+
+
+def is_options(kind: type) -> TypeGuard[type[Options]]:
+    return issubclass(kind, Options)
 
 
 def required_names(kind: type[Options]) -> Sequence[str]:

@@ -24,6 +24,7 @@ import { Loaded } from "@/ui/States";
 import { words } from "@/words/insightsBuilder";
 import { Builder } from "./Builder";
 import { KindTabs } from "./KindTabs";
+import { OpenAsSql } from "./OpenAsSql";
 import { QueryJson } from "./QueryJson";
 import { Result } from "./Result";
 import { ScopeBar } from "./ScopeBar";
@@ -76,10 +77,13 @@ export function QuestionView({ state, ...shown }: ViewProps) {
           onSelect={(name) => state.setQuestion({ ...state.question, kind: name })}
         />
         {kind.data && (
-          <QueryJson
-            query={kind.data.query(completed(state.question))}
-            onOpen={state.setQuestion}
-          />
+          <div className="flex flex-wrap gap-2">
+            <OpenAsSql query={kind.data.query(completed(state.question))} />
+            <QueryJson
+              query={kind.data.query(completed(state.question))}
+              onOpen={state.setQuestion}
+            />
+          </div>
         )}
       </div>
       <Loaded query={kind} rows={8}>

@@ -44,6 +44,7 @@ from fanion.insights.alerts.mails_worker import AlertMailWorker
 from fanion.insights.alerts.service import AlertService
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
+from fanion.insights.as_sql.service import SqlOfQuestions
 from fanion.insights.calculation.copies_worker import CopyChecks
 from fanion.insights.calculation.looks_cache import Looks
 from fanion.insights.calculation.maintenance_worker import MaintenanceWorker
@@ -153,8 +154,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     of_experiments = ExperimentQueries(ExperimentStore(records), experiments)
     other_kinds = _other_kinds(actors, of_experiments, sql)
     results = ResultCache(InsightCalculator(analysis), ResultStore(records))
+    cancellations, as_sql = QueryCancellations(records), SqlOfQuestions(analysis)
     questions = QuestionService(
-        records, results, QueryCancellations(records), events.rows_as_parquet, other_kinds
+        records, results, cancellations, events.rows_as_parquet, as_sql, other_kinds
     )
     # Interactive questions must not share a result with a low-priority calculation.
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))

@@ -12,6 +12,7 @@ from typing import Final
 _AGGREGATES: Final = (
     *("count", "sum", "min", "max", "avg", "any", "anyLast", "argMin", "argMax", "median"),
     *("quantile", "quantiles", "quantileExact", "quantilesExact", "quantileTDigest"),
+    *("quantileExactInclusive", "windowFunnel"),
     *("uniq", "uniqExact", "uniqHLL12", "uniqCombined", "groupArray", "groupUniqArray"),
     *("topK", "stddevPop", "stddevSamp", "varPop", "varSamp", "covarPop", "covarSamp", "corr"),
     *("skewPop", "skewSamp", "kurtPop", "kurtSamp", "avgWeighted", "sumKahan", "first_value"),

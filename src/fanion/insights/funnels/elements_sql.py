@@ -80,7 +80,7 @@ class FunnelSql:
     @property
     def reach(self) -> DateRange:
         """Return the range to read: it includes the windows of those who enter last."""
-        return DateRange(self.span.start, _window_end(self.span.end, self.query.window))
+        return DateRange(self.span.start, end_of_window(self.span.end, self.query.window))
 
     @property
     def last(self) -> int:
@@ -128,7 +128,8 @@ class FunnelSql:
         return breakdowns is not None and breakdowns.parts[0].type != "cohort" and not many
 
 
-def _window_end(start: datetime, window: Window) -> datetime:
+def end_of_window(start: datetime, window: Window) -> datetime:
+    """Return when the window of a try ends that begins at a time."""
     length = relativedelta(**{f"{window.unit}s": window.number})  # type: ignore[arg-type]
     return min(start + length, max(start, _LAST))
 

@@ -20,9 +20,17 @@ from fanion.insights.query import InsightQuery
 from fanion.insights.questions.result_cache import cache_key
 from fanion.insights.questions.service import QuestionService, parse_refresh
 from fanion.insights.questions.tables_api import Form, answer_response, read_form
-from fanion.insights.schemas import QueryResultBody, RowsBody, SqlBody, SqlSchemaBody, with_more
+from fanion.insights.schemas import (
+    QueryAsSqlBody,
+    QueryResultBody,
+    RowsBody,
+    SqlBody,
+    SqlSchemaBody,
+    with_more,
+)
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest
+from fanion.rest.unknown_fields import FORMAT
 
 _SCOPE = "query:read"
 ClientQueryId = Annotated[
@@ -50,6 +58,13 @@ class NewQuery(Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     client_query_id: ClientQueryId | None = None
+    as_sql: Annotated[
+        bool,
+        Meta(
+            description="Returns the question as SQL, `hogql`, without calculating it. An option "
+            "that SQL cannot say is refused by its name, with the code `not_sql`."
+        ),
+    ] = False
 
 
 class QueryApi(Controller):
@@ -63,7 +78,7 @@ class QueryApi(Controller):
         data: RequestBody[NewQuery],
         questions: NamedDependency[QuestionService],
         form: Form = None,
-    ) -> Response[QueryResultBody | RowsBody | SqlBody | SqlSchemaBody]:
+    ) -> Response[QueryResultBody | RowsBody | SqlBody | SqlSchemaBody | QueryAsSqlBody]:
         """Answer a query, also at `/api/environments/{id}/query/`.
 
         A recent result is reused, unless `refresh` asks for a new one. With `format` the numbers
@@ -74,6 +89,12 @@ class QueryApi(Controller):
         sent, at = unwrap_query(data.query)
         other = questions.other_kinds.get(str(sent.get("kind")))
         project, now = request.project, request.app.state.now()
+        if data.as_sql:
+            if table_form != FORMAT:
+                raise Invalid("The SQL of a question is no table. Leave it out.", attr="format")
+            query = await questions.read_query(project.id, data.query)
+            text = await questions.as_sql.text(project, query, str(sent.get("kind")), now)
+            return Response(QueryAsSqlBody(hogql=text, timezone=project.timezone))
         if other is not None:
             fields, refresh = Fields(sent, at=at), parse_refresh(data.refresh)
             rows = other(project, fields, now, refresh)

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid
+from fanion.insights.as_sql.service import SqlOfQuestions
 from fanion.insights.calculation.expressions_service import check_sql_of
 from fanion.insights.calculation.service import resolve_query
 from fanion.insights.kinds.service import (
@@ -67,6 +68,7 @@ class QuestionService:
     results: ResultCache
     cancellations: QueryCancellations
     write_parquet: Callable[[int, str, bytes], Awaitable[bytes]]
+    as_sql: SqlOfQuestions
     other_kinds: Mapping[str, AnswerOther] = field(default_factory=dict)
 
     @property
