@@ -10,12 +10,14 @@ from sqlalchemy import Table, insert, update
 
 from fanion.accept_log.port import Envelope
 from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.exports import batch_exports
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.insights import alerts
 from fanion.db.schema.tables import feature_flags
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.runtime.backup_state import BackupState, write_backup_state
 from tests.support.application import Json, Tenant, open_tenant
+from tests.support.batch_exports import BATCH_EXPORT
 from tests.support.management import NOW, add_key
 
 pytestmark = pytest.mark.every_engine
@@ -232,6 +234,24 @@ async def test_alerts_that_fire_or_cannot_be_checked_are_told(tenant: Tenant) ->
         )
     ]
     assert await problems(tenant) == []
+
+
+async def test_a_batch_export_that_cannot_be_written_is_named_without_its_error(
+    tenant: Tenant,
+) -> None:
+    export_id = await made(tenant, "/batch_exports/", **BATCH_EXPORT)
+    this = update(batch_exports).where(batch_exports.c.id == export_id)
+    async with tenant.server.records.write() as connection:
+        await connection.execute(this.values(latest_error="bucket: it answers 403"))
+    paused = await problems(tenant)
+    async with tenant.server.records.write() as connection:
+        await connection.execute(this.values(paused=False, due_at=NOW + timedelta(days=9)))
+
+    [found] = await problems(tenant)
+    await tenant.api.delete(f"/batch_exports/{export_id}/")
+
+    assert paused == []
+    assert (found["kind"], found["name"], found["detail"]) == ("batch_export", "Warehouse", None)
 
 
 async def test_problems_are_those_of_one_project(tenant: Tenant) -> None:

@@ -125,6 +125,8 @@ function sentenceOf({ kind, name, count, value }: Problem): string {
       return words.problems.webhook(name, count);
     case "cohort":
       return words.problems.cohort(name || words.problems.unnamed);
+    case "batch_export":
+      return words.problems.batchExport(name);
     case "backup":
       return words.problems.backup;
   }
@@ -166,6 +168,12 @@ function ProblemLink({ problem, children }: { problem: Problem; children: ReactN
           search={{ tab: "alerts", ...(problem.alert_id !== null && { alert: problem.alert_id }) }}
           className={LINK}
         >
+          {children}
+        </Link>
+      );
+    case "batch_export":
+      return (
+        <Link to="/project/$projectId/exports" params={{ projectId }} className={LINK}>
           {children}
         </Link>
       );

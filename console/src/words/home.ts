@@ -85,6 +85,7 @@ export const words = {
     webhook: (url: string, count: number) =>
       `${counted(count, "delivery", "deliveries")} to ${url} failed in the last 7 days`,
     cohort: (name: string) => `The cohort ${name} could not be calculated`,
+    batchExport: (name: string) => `The export ${name} cannot be written`,
     unnamed: "unnamed",
     backup: "The last backup of this server failed or is late",
     backupAdvice: "Run fanion doctor on the server to see why.",

@@ -14,6 +14,7 @@ from fanion.activity.model import url_without_path
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.experiments import guarded_releases
+from fanion.db.schema.exports import batch_exports
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import dead_letters, feature_flags
@@ -32,6 +33,7 @@ Kind = Literal[
     "rollback",
     "guarded_release",
     "alert",
+    "batch_export",
     "backup",
 ]
 
@@ -94,6 +96,7 @@ def _find_problems(connection: Connection, project_id: int, since: datetime) -> 
         *_scheduled_changes(connection, project_id, since),
         *_webhooks(connection, project_id, since),
         *_cohorts(connection, project_id),
+        *_batch_exports(connection, project_id),
     ]
 
 
@@ -240,3 +243,17 @@ def _cohorts(connection: Connection, project_id: int) -> Iterable[Problem]:
             count=max(1, row.errors_calculating),
             detail=row.last_error_message,
         )
+
+
+def _batch_exports(connection: Connection, project_id: int) -> Iterable[Problem]:
+    """Yield the exports that cannot be written, without errors, which only administrators see."""
+    export = batch_exports.c
+    rows = connection.execute(
+        select(export.id, export.name)
+        .where(export.project_id == project_id, export.paused.is_(False))
+        .where(export.latest_error.is_not(None))
+        .order_by(export.id.desc())
+        .limit(OF_A_KIND_MAX)
+    )
+    for row in rows:
+        yield Problem(kind="batch_export", item_id=row.id, name=row.name)
