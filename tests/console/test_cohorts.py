@@ -84,6 +84,25 @@ def test_a_cohort_is_built_with_who_matches_while_it_is(console: Console, people
     assert (second["key"], second["value"]) == ("plan", ["pro"])
 
 
+def test_a_condition_names_an_action(console: Console, people: Project) -> None:
+    action = people.post("/actions/", name="Bought", steps=[{"event": "order placed"}])
+    cohort = people.cohort("Buyers", bought())
+    page = console.page
+    console.open(people.at(f"cohorts/{cohort['id']}?tab=criteria"))
+
+    event = page.get_by_role("combobox", name="Event", exact=True)
+    event.fill("Bou")
+    page.get_by_role("option", name="Bought").click()
+    page.get_by_role("button", name="Save criteria").click()
+    expect(page.get_by_role("button", name="Save criteria")).to_have_count(0)
+    page.reload()
+
+    expect(event).to_have_value("Bought")
+    (made,) = people.get("/cohorts/")["results"]
+    [leaf] = made["filters"]["properties"]["values"]
+    assert (leaf["event_type"], leaf["key"]) == ("actions", action["id"])
+
+
 def test_groups_of_conditions_are_nested_and_what_is_unknown_is_kept(
     console: Console, people: Project
 ) -> None:

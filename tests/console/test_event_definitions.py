@@ -99,6 +99,11 @@ def test_an_event_in_detail(console: Console, project: Project) -> None:
     expect(values).to_have_text(["pro2", "<b>free</b>1"])
     expect(page.get_by_role("region", name="Cohorts")).to_have_text("CohortsBuyers")
     page.get_by_role("switch", name="Verified").click()
+    page.get_by_role("textbox", name="Description").fill("An order was paid.")
+    page.get_by_role("button", name="Save description").click()
+    expect(page.get_by_role("button", name="Save description")).to_have_count(0)
+    page.get_by_role("combobox", name="Owner").click()
+    page.get_by_role("option").first.click()
     page.get_by_role("combobox", name="Tags").fill("money")
     console.press("Enter")
     expect(page.get_by_text("No changes yet.")).to_have_count(0)
@@ -108,8 +113,11 @@ def test_an_event_in_detail(console: Console, project: Project) -> None:
         pass
 
     path = f"/event_definitions/{definition(project, 'paid')}/"
-    assert project.get(f"{path}marks/") == {"hidden": False, "verified": True}
     until(lambda: project.get(path)["tags"] == ["money"], "the tag is not stored")
+    stored = project.get(path)
+    assert (stored["hidden"], stored["verified"]) == (False, True)
+    assert stored["description"] == "An order was paid."
+    assert stored["owner"] is not None
 
 
 def test_a_definition_is_deleted_once_its_name_is_typed(console: Console, project: Project) -> None:
@@ -160,13 +168,26 @@ def test_properties_have_types_and_values(console: Console, project: Project) ->
     expect(dialog.get_by_role("list", name="Values of amount")).to_have_text("72")
     expect(dialog.get_by_role("link", name="paid")).to_be_visible()
     assert "open=amount" in page.url
+    dialog.get_by_role("textbox", name="Description").fill("In euros")
+    dialog.get_by_role("button", name="Save description").click()
+    dialog.get_by_role("switch", name="Verified").click()
+    expect(dialog.get_by_role("switch", name="Verified")).to_be_checked()
     console.expect_accessible()
+    with console.at_width(360):
+        pass
     console.press("Escape")
+    row = grid.get_by_role("row").filter(has_text="amount")
+    expect(row).to_contain_text("Verified")
+    expect(row).to_contain_text("In euros")
     page.get_by_role("tab", name="Persons").click()
     persons = page.get_by_role("grid", name="Properties of persons")
     expect(persons.get_by_role("row").filter(has_text="plan")).to_contain_text("100%")
     expect(page.get_by_text("Seen in the newest 2 persons")).to_be_visible()
+    persons.get_by_role("row").filter(has_text="plan").click()
+    page.get_by_role("dialog").get_by_role("switch", name="Hidden").click()
     console.settle()
+    (plan,) = project.get("/property_definitions/", type="person", search="plan")["results"]
+    assert plan["hidden"]
 
 
 def test_the_command_menu_finds_events(console: Console, project: Project) -> None:

@@ -1,2 +1,3 @@
 // The exports for other features.
-export { readActions } from "./queries";
+export { actionIn, actionOption, withActions } from "./options";
+export { actionsQuery } from "./queries";

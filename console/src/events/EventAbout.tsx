@@ -1,19 +1,16 @@
-import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
-import { useCanEdit, useProjectId } from "@/app/session";
-import { Combobox } from "@/ui/combobox";
+import { useCanEdit } from "@/app/session";
 import { Switch } from "@/ui/Field";
 import { Card, Facts } from "@/ui/Page";
-import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/events";
-import { type Definition, definitionMarksQuery } from "./queries";
+import { DetailFields, Hinted } from "./DetailFields";
+import type { Definition } from "./queries";
 import { useDefinitionChanges } from "./useDefinitionChanges";
 
-/** A card of what users note about an event: tags, marks, whether webhooks are notified. */
+/** A card of what users note about an event, and whether webhooks are notified. */
 export function EventAbout({ definition }: { definition: Definition }) {
   const canEdit = useCanEdit();
-  const { change } = useDefinitionChanges(definition);
+  const change = useDefinitionChanges(definition);
   return (
     <Card title={words.facts.title}>
       <div className="flex flex-col gap-4">
@@ -23,17 +20,7 @@ export function EventAbout({ definition }: { definition: Definition }) {
             [words.facts.created, <Time key="created" at={definition.created_at} />],
           ]}
         />
-        <Combobox
-          multiple
-          label={words.facts.tags}
-          options={[]}
-          freeEntry
-          value={definition.tags}
-          onChange={(tags) => change.mutate({ tags })}
-          placeholder={canEdit ? words.facts.addTag : words.facts.noTags}
-          disabled={!canEdit}
-        />
-        <Marks definition={definition} />
+        <DetailFields details={definition} isBusy={change.isPending} onChange={change.mutate} />
         <Hinted hint={words.facts.announcedHint}>
           <Switch
             label={words.facts.announced}
@@ -46,46 +33,5 @@ export function EventAbout({ definition }: { definition: Definition }) {
         {!canEdit && <p className="text-ink-2 text-sm">{words.facts.viewer}</p>}
       </div>
     </Card>
-  );
-}
-
-function Marks({ definition }: { definition: Definition }) {
-  const marks = useQuery(definitionMarksQuery(useProjectId(), definition.id));
-  const canEdit = useCanEdit();
-  const { mark } = useDefinitionChanges(definition);
-  return (
-    <Loaded query={marks} rows={4}>
-      {({ hidden, verified }) => (
-        <>
-          <Hinted hint={words.facts.verifiedHint}>
-            <Switch
-              label={words.facts.verified}
-              showsLabel
-              isOn={verified}
-              disabled={!canEdit}
-              onChange={(isOn) => mark.mutate({ verified: isOn, hidden: isOn ? false : hidden })}
-            />
-          </Hinted>
-          <Hinted hint={words.facts.hiddenHint}>
-            <Switch
-              label={words.facts.hidden}
-              showsLabel
-              isOn={hidden}
-              disabled={!canEdit}
-              onChange={(isOn) => mark.mutate({ hidden: isOn, verified: isOn ? false : verified })}
-            />
-          </Hinted>
-        </>
-      )}
-    </Loaded>
-  );
-}
-
-function Hinted({ hint, children }: { hint: string; children: ReactNode }) {
-  return (
-    <div>
-      {children}
-      <p className="text-ink-3 text-sm">{hint}</p>
-    </div>
   );
 }

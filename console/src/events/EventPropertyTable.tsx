@@ -20,6 +20,8 @@ const columns: readonly Column<PropertyDefinition>[] = [
     cell: (row) => (
       <>
         <Visible text={plainName(row.name)} />{" "}
+        {row.verified && <Badge tone="good">{words.verified}</Badge>}{" "}
+        {row.hidden && <Badge>{words.hidden}</Badge>}{" "}
         {row.column_bytes !== null && <Badge>{words.property.ownColumn(row.column_bytes)}</Badge>}
       </>
     ),
@@ -47,6 +49,13 @@ const columns: readonly Column<PropertyDefinition>[] = [
     text: (row) => definedType(row),
     width: 160,
     sortable: true,
+  },
+  {
+    id: "description",
+    header: words.columns.description,
+    cell: (row) => <Visible text={row.description} />,
+    text: (row) => row.description,
+    width: 260,
   },
   {
     id: "events",

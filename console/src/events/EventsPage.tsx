@@ -13,7 +13,7 @@ import { DataTable, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/events";
 import { columns, type EventItem } from "./columns";
 import type { Definition, Volumes } from "./queries";
-import { definitionsQuery, marksQuery, volumesQuery } from "./queries";
+import { definitionsQuery, volumesQuery } from "./queries";
 import { type EventsSearch, KINDS, MARKS } from "./search";
 
 const FIRST_SORT = "-volume";
@@ -27,11 +27,10 @@ export default function EventsPage() {
   const projectId = useProjectId();
   const search: EventsSearch = useSearch({ from: "/signed-in/project/$projectId/events" });
   const definitions = useQuery(definitionsQuery(projectId));
-  const marks = useQuery(marksQuery(projectId));
   const volumes = useQuery(volumesQuery(projectId));
   const items = useMemo(
-    () => itemsOf(definitions.data?.results ?? [], volumes.data, marks.data),
-    [definitions.data, volumes.data, marks.data],
+    () => itemsOf(definitions.data?.results ?? [], volumes.data),
+    [definitions.data, volumes.data],
   );
   const rows = useMemo(() => filtered(items, search), [items, search]);
   const [isExporting, setExporting] = useState(false);
@@ -49,7 +48,7 @@ export default function EventsPage() {
       {volumes.error ? (
         <Failed error={volumes.error} onRetry={() => void volumes.refetch()} />
       ) : null}
-      <Loaded query={definitions} isWaiting={volumes.isPending || marks.isPending} rows={8}>
+      <Loaded query={definitions} isWaiting={volumes.isPending} rows={8}>
         {({ count }) =>
           count === 0 ? (
             <Empty icon={Activity} title={words.none}>
@@ -135,17 +134,8 @@ function EventTable({ rows, search }: { rows: readonly EventItem[]; search: Even
   );
 }
 
-interface Marked {
-  hidden: ReadonlySet<string>;
-  verified: ReadonlySet<string>;
-}
-
 /** Definitions with what else is known of them. */
-function itemsOf(
-  definitions: readonly Definition[],
-  volumes: Volumes | undefined,
-  marks: Marked | undefined,
-): EventItem[] {
+function itemsOf(definitions: readonly Definition[], volumes: Volumes | undefined): EventItem[] {
   const byName = new Map(volumes?.results.map((one) => [one.event, one]));
   // An event that is not among so many frequent ones may have any volume.
   const isWhole = volumes !== undefined && volumes.results.length < 1000;
@@ -155,8 +145,6 @@ function itemsOf(
       definition,
       total: volume?.total ?? (isWhole ? 0 : null),
       counts: volume?.counts ?? [],
-      isHidden: marks?.hidden.has(definition.id) ?? false,
-      isVerified: marks?.verified.has(definition.id) ?? false,
     };
   });
 }
@@ -164,12 +152,12 @@ function itemsOf(
 function filtered(items: readonly EventItem[], search: EventsSearch): EventItem[] {
   const { q = "", kind = "all", mark = "all" } = search;
   const wanted = q.trim().toLowerCase();
-  return items.filter(({ definition: { name, tags }, isHidden, isVerified }) => {
+  return items.filter(({ definition: { name, tags, description, hidden, verified } }) => {
     const isSystem = name.startsWith("$");
     if (kind === "custom" ? isSystem : kind === "system" && !isSystem) return false;
-    if (mark === "all" && isHidden) return false;
-    if (mark === "hidden" && !isHidden) return false;
-    if (mark === "verified" && !isVerified) return false;
-    return [name, ...tags].some((text) => text.toLowerCase().includes(wanted));
+    if (mark === "all" && hidden) return false;
+    if (mark === "hidden" && !hidden) return false;
+    if (mark === "verified" && !verified) return false;
+    return [name, description, ...tags].some((text) => text.toLowerCase().includes(wanted));
   });
 }

@@ -6,10 +6,18 @@ import { LINK } from "@/ui/Page";
 import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/events";
-import { definitionsQuery, propertiesQuery, valuesQuery } from "./queries";
+import { DetailFields } from "./DetailFields";
+import {
+  actorDefinitionsQuery,
+  definitionsQuery,
+  type PropertyDefinition,
+  propertiesQuery,
+  valuesQuery,
+} from "./queries";
 import { groupValuesQuery, personValuesQuery } from "./sampledProperties";
 import type { Owner } from "./search";
 import { TopValues } from "./TopValues";
+import { usePropertyChanges } from "./useDefinitionChanges";
 
 interface PropertyDialogProps {
   name: string;
@@ -30,6 +38,7 @@ export function PropertyDialog({ name, owner, groupType, onClose }: PropertyDial
       description={plain === name ? undefined : <code>{name}</code>}
     >
       <div className="flex flex-col gap-5">
+        <About name={name} owner={owner} groupType={groupType} />
         <section aria-label={words.property.values}>
           <h3 className="mb-1 font-medium">{words.property.values}</h3>
           <Values name={name} owner={owner} groupType={groupType} />
@@ -37,6 +46,34 @@ export function PropertyDialog({ name, owner, groupType, onClose }: PropertyDial
         {owner === "event" && <Carriers name={name} />}
       </div>
     </Dialog>
+  );
+}
+
+/** What users say about the property; nothing where it has no definition yet. */
+function About({ name, owner, groupType }: Omit<PropertyDialogProps, "onClose">) {
+  const projectId = useProjectId();
+  const ofEvents = useQuery({ ...propertiesQuery(projectId), enabled: owner === "event" });
+  const ofActors = useQuery({
+    ...actorDefinitionsQuery(projectId, owner === "group" ? groupType : undefined),
+    enabled: owner !== "event",
+  });
+  const definitions = owner === "event" ? ofEvents : ofActors;
+  return (
+    <Loaded query={definitions} rows={6}>
+      {({ results }) => {
+        const definition = results.find((one) => one.name === name);
+        return definition && <AboutDefined definition={definition} />;
+      }}
+    </Loaded>
+  );
+}
+
+function AboutDefined({ definition }: { definition: PropertyDefinition }) {
+  const change = usePropertyChanges(definition);
+  return (
+    <section aria-label={words.property.about} className="flex flex-col gap-4">
+      <DetailFields details={definition} isBusy={change.isPending} onChange={change.mutate} />
+    </section>
   );
 }
 

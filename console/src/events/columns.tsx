@@ -12,8 +12,6 @@ export interface EventItem {
   definition: Definition;
   total: number | null;
   counts: readonly number[];
-  isHidden: boolean;
-  isVerified: boolean;
 }
 
 export const columns: readonly Column<EventItem>[] = [
@@ -74,6 +72,21 @@ export const columns: readonly Column<EventItem>[] = [
     width: 160,
   },
   {
+    id: "description",
+    header: words.columns.description,
+    cell: (row) => <Visible text={row.definition.description} />,
+    text: (row) => row.definition.description,
+    width: 260,
+  },
+  {
+    id: "owner",
+    header: words.columns.owner,
+    cell: (row) => <Visible text={row.definition.owner?.first_name ?? ""} />,
+    text: (row) => row.definition.owner?.email ?? "",
+    width: 140,
+    sortable: true,
+  },
+  {
     id: "created",
     header: words.columns.created,
     cell: (row) => <Time at={row.definition.created_at} />,
@@ -91,8 +104,8 @@ function Name({ row }: { row: EventItem }) {
       <span className="truncate [&_bdi]:whitespace-nowrap">
         <Visible text={row.definition.name} />
       </span>
-      {row.isVerified && <Badge tone="good">{words.verified}</Badge>}
-      {row.isHidden && <Badge>{words.hidden}</Badge>}
+      {row.definition.verified && <Badge tone="good">{words.verified}</Badge>}
+      {row.definition.hidden && <Badge>{words.hidden}</Badge>}
     </span>
   );
 }

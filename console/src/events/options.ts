@@ -1,6 +1,7 @@
 import { api, dataOf } from "@/lib/api";
 import type { OptionSource } from "@/ui/combobox";
 import { plainName } from "@/ui/properties";
+import { words } from "@/words/filters";
 
 const NAMES_MAX = 50;
 
@@ -18,9 +19,14 @@ export function eventOptions(projectId: string): OptionSource {
           signal,
         }),
       );
-      return found.results.map(({ name }) => {
-        const plain = plainName(name);
-        return plain === name ? { value: name } : { value: name, description: plain };
+      return found.results.map((one) => {
+        const plain = plainName(one.name);
+        const description = one.description || (plain === one.name ? "" : plain);
+        return {
+          value: one.name,
+          ...(description !== "" && { description }),
+          ...(one.verified && { hint: words.verified }),
+        };
       });
     },
   };
@@ -33,6 +39,7 @@ export function propertyOptions(projectId: string, event: string | null): Option
     load: async (search, signal) => {
       const query = {
         limit: NAMES_MAX,
+        exclude_hidden: true,
         ...(search && { search }),
         ...(event !== null && { event_names: JSON.stringify([event]) }),
       };
@@ -42,7 +49,11 @@ export function propertyOptions(projectId: string, event: string | null): Option
           signal,
         }),
       );
-      return found.results.map(({ name }) => ({ value: name }));
+      return found.results.map(({ name, description, verified }) => ({
+        value: name,
+        ...(description !== "" && { description }),
+        ...(verified && { hint: words.verified }),
+      }));
     },
   };
 }

@@ -32,28 +32,6 @@ export const definitionsQuery = (projectId: string) =>
       ),
   });
 
-/** Ids of definitions that are hidden, and of those that are verified. */
-export const marksQuery = (projectId: string) =>
-  queryOptions({
-    queryKey: [...eventsKey(projectId), "marks"],
-    queryFn: async ({ signal }) => {
-      const idsOf = async (query: { hidden: boolean } | { verified: boolean }) => {
-        const page = await dataOf(
-          api.GET("/api/projects/{project_id}/event_definitions/", {
-            params: { path: path(projectId), query: { ...query, limit: DEFINITIONS } },
-            signal,
-          }),
-        );
-        return new Set(page.results.map((definition) => definition.id));
-      };
-      const [hidden, verified] = await Promise.all([
-        idsOf({ hidden: true }),
-        idsOf({ verified: true }),
-      ]);
-      return { hidden, verified };
-    },
-  });
-
 /** The volume of all events by day. */
 export const volumesQuery = (projectId: string) =>
   queryOptions({
@@ -80,18 +58,6 @@ export const definitionQuery = (projectId: string, id: string) =>
       ),
   });
 
-export const definitionMarksQuery = (projectId: string, id: string) =>
-  queryOptions({
-    queryKey: [...eventsKey(projectId), id, "marks"],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/{id}/marks/", {
-          params: { path: one(projectId, id) },
-          signal,
-        }),
-      ),
-  });
-
 export const activityQuery = (projectId: string, id: string, page: number) =>
   queryOptions({
     queryKey: [...eventsKey(projectId), id, "activity", page],
@@ -99,6 +65,45 @@ export const activityQuery = (projectId: string, id: string, page: number) =>
       dataOf(
         api.GET("/api/projects/{project_id}/event_definitions/{id}/activity/", {
           params: { path: one(projectId, id), query: { page } },
+          signal,
+        }),
+      ),
+  });
+
+/** Whom users can name as owners: by name, with the e-mail address. */
+export const ownersQuery = queryOptions({
+  queryKey: ["owners"],
+  queryFn: async ({ signal }) => {
+    const page = await dataOf(
+      api.GET("/api/organizations/{organization}/members/", {
+        params: { path: { organization: "@current" }, query: { limit: ITEMS } },
+        signal,
+      }),
+    );
+    return page.results.map(({ user }) => ({
+      value: String(user.id),
+      label: user.first_name || user.email,
+      description: user.email,
+    }));
+  },
+});
+
+/** The definitions of properties of persons, or of the groups of a type. */
+export const actorDefinitionsQuery = (projectId: string, groupType?: number) =>
+  queryOptions({
+    queryKey: ["properties", projectId, "actors", groupType ?? null],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/property_definitions/", {
+          params: {
+            path: path(projectId),
+            query: {
+              limit: PROPERTIES,
+              ...(groupType === undefined
+                ? { type: "person" }
+                : { type: "group", group_type_index: groupType }),
+            },
+          },
           signal,
         }),
       ),

@@ -2,46 +2,53 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { toastError } from "@/ui/Toast";
-import { type Definition, definitionMarksQuery, definitionQuery, eventsKey } from "./queries";
+import type { DetailChanges } from "./DetailFields";
+import { type Definition, definitionQuery, eventsKey, type PropertyDefinition } from "./queries";
 
-type Marks = { hidden: boolean; verified: boolean };
+type Changes = DetailChanges & { post_to_chat?: boolean };
 
 /** Changes are shown before the server has them: it can only agree. */
 export function useDefinitionChanges(definition: Definition) {
   const projectId = useProjectId();
   const queries = useQueryClient();
-  const params = { path: { project_id: projectId, id: definition.id } };
   const shown = definitionQuery(projectId, definition.id).queryKey;
-  const shownMarks = definitionMarksQuery(projectId, definition.id).queryKey;
-  const renew = () => queries.invalidateQueries({ queryKey: eventsKey(projectId) });
-
-  const change = useMutation({
-    mutationFn: (changes: { tags?: string[]; post_to_chat?: boolean }) =>
+  return useMutation({
+    mutationFn: (changes: Changes) =>
       dataOf(
         api.PATCH("/api/projects/{project_id}/event_definitions/{id}/", {
-          params,
+          params: { path: { project_id: projectId, id: definition.id } },
           body: changes,
         }),
       ),
     onMutate: (changes) => {
-      queries.setQueryData(shown, (old) => old && { ...old, ...changes });
+      queries.setQueryData(shown, (old) => old && { ...old, ...shownChanges(changes) });
     },
     onError: toastError,
-    onSettled: renew,
+    onSettled: () => queries.invalidateQueries({ queryKey: eventsKey(projectId) }),
   });
-  const mark = useMutation({
-    mutationFn: (marks: Marks) =>
+}
+
+export function usePropertyChanges(definition: PropertyDefinition) {
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (changes: DetailChanges) =>
       dataOf(
-        api.PATCH("/api/projects/{project_id}/event_definitions/{id}/marks/", {
-          params,
-          body: marks,
+        api.PATCH("/api/projects/{project_id}/property_definitions/{id}/", {
+          params: { path: { project_id: projectId, id: definition.id } },
+          body: changes,
         }),
       ),
-    onMutate: (marks) => {
-      queries.setQueryData(shownMarks, marks);
-    },
     onError: toastError,
-    onSettled: renew,
+    onSettled: () => queries.invalidateQueries({ queryKey: ["properties", projectId] }),
   });
-  return { change, mark };
+}
+
+/** The fields that the server answers as they were sent; each mark takes the place of the other. */
+function shownChanges({ owner: _, ...changes }: Changes) {
+  return {
+    ...changes,
+    ...(changes.hidden && { verified: false }),
+    ...(changes.verified && { hidden: false }),
+  };
 }

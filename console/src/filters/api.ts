@@ -1,17 +1,7 @@
 import { api, dataOf } from "@/lib/api";
-import type { components } from "@/lib/schema";
-import { type ComboboxOption, matching, type OptionSource } from "@/ui/combobox";
-import { plainName } from "@/ui/properties";
-import { words } from "@/words/filters";
-import { formatNumber, formatShare } from "@/words/format";
-import type { FilterKind } from "./model";
-
-export interface PropertiesOf {
-  kind: FilterKind;
-  groupTypeIndex?: number | undefined;
-  /** Whose properties are meant, of conditions on events. */
-  event?: string | undefined;
-}
+import type { ComboboxOption, OptionSource } from "@/ui/combobox";
+import { formatNumber } from "@/words/format";
+import { named, type PropertiesOf } from "./named";
 
 /** Values of a property that were seen, with their counts. */
 export function valueOptions(
@@ -24,40 +14,11 @@ export function valueOptions(
   return {
     key: [projectId, "values", key, of],
     load: async (search, signal) => {
+      const { readValues } = await import("./propertyNames");
       const values = await readValues(projectId, { ...of, key, search }, signal);
       return values.map(({ name, count }) => ({ value: String(name), hint: formatNumber(count) }));
     },
   };
-}
-
-function readValues(
-  projectId: string,
-  { kind, key, search, event, groupTypeIndex }: PropertiesOf & { key: string; search: string },
-  signal: AbortSignal,
-): Promise<components["schemas"]["PropertyValue"][]> {
-  const path = { project_id: projectId };
-  const value = search === "" ? {} : { value: search };
-  if (kind === "event") {
-    const query = { key, ...value, ...(event !== undefined && { event_name: [event] }) };
-    return dataOf(
-      api.GET("/api/projects/{project_id}/events/values/", { params: { path, query }, signal }),
-    );
-  }
-  if (kind === "group") {
-    const query = { key, ...value, group_type_index: String(groupTypeIndex ?? 0) };
-    return dataOf(
-      api.GET("/api/projects/{project_id}/groups/property_values/", {
-        params: { path, query },
-        signal,
-      }),
-    );
-  }
-  return dataOf(
-    api.GET("/api/projects/{project_id}/persons/values/", {
-      params: { path, query: { key, ...value } },
-      signal,
-    }),
-  );
 }
 
 /** source: the server's fanion/insights/sessions/fields.py */
@@ -70,7 +31,6 @@ const SESSION_FIELDS = [
 ];
 
 const NAMES_MAX = 50;
-const SAMPLE = 100;
 
 /** Names of properties that were seen: of events all; of persons and groups those of a sample. */
 export function nameOptions(
@@ -81,69 +41,10 @@ export function nameOptions(
   return {
     key: [projectId, "names", of],
     load: async (search, signal) => {
-      if (of.kind === "event") return eventNames(projectId, search, of.event, signal);
-      const sample = await sampleOf(projectId, of, signal);
-      return matching(namesIn(sample), search);
+      const { readNames } = await import("./propertyNames");
+      return readNames(projectId, of, search, signal);
     },
   };
-}
-
-async function eventNames(
-  projectId: string,
-  search: string,
-  event: string | undefined,
-  signal: AbortSignal,
-): Promise<ComboboxOption[]> {
-  const query = {
-    limit: NAMES_MAX,
-    ...(search !== "" && { search }),
-    ...(event !== undefined && { event_names: JSON.stringify([event]) }),
-  };
-  const found = await dataOf(
-    api.GET("/api/projects/{project_id}/property_definitions/", {
-      params: { path: { project_id: projectId }, query },
-      signal,
-    }),
-  );
-  return found.results.map(({ name, property_type: type }) => ({
-    ...named(name),
-    ...(type !== null && { hint: words.types[type] }),
-  }));
-}
-
-type Properties = Readonly<Record<string, unknown>>;
-
-async function sampleOf(
-  projectId: string,
-  { kind, groupTypeIndex = 0 }: PropertiesOf,
-  signal: AbortSignal,
-): Promise<Properties[]> {
-  const path = { project_id: projectId };
-  if (kind === "group") {
-    const query = { group_type_index: String(groupTypeIndex) };
-    const found = await dataOf(
-      api.GET("/api/projects/{project_id}/groups/", { params: { path, query }, signal }),
-    );
-    return found.results.map((one) => one.group_properties);
-  }
-  const found = await dataOf(
-    api.GET("/api/projects/{project_id}/persons/", {
-      params: { path, query: { limit: SAMPLE } },
-      signal,
-    }),
-  );
-  return found.results.map((one) => one.properties);
-}
-
-/** The most frequent first. */
-function namesIn(sample: readonly Properties[]): ComboboxOption[] {
-  const counts = new Map<string, number>();
-  for (const properties of sample) {
-    for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return [...counts]
-    .sort(([, a], [, b]) => b - a)
-    .map(([name, count]) => ({ ...named(name), hint: shareOf(count, sample.length) }));
 }
 
 /** Cohorts by name, with the number of their members. */
@@ -185,14 +86,4 @@ export function flagOptions(projectId: string): OptionSource {
       }));
     },
   };
-}
-
-/** Return the share of the sample that has the property, as text. */
-function shareOf(count: number, all: number): string {
-  return formatShare(Math.round((count / all) * 100));
-}
-
-function named(name: string): ComboboxOption {
-  const plain = plainName(name);
-  return plain === name ? { value: name } : { value: name, label: plain, description: name };
 }

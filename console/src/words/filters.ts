@@ -93,6 +93,8 @@ export const words = {
   or: "or",
   orMore: (count: number) => `or ${counted(count, "more value", "more values")}`,
   people: "people",
+  verified: "Verified",
+  anAction: "Action",
   types: { Numeric: "number", String: "text", DateTime: "date" },
   comma: ",",
   stop: ".",

@@ -1,4 +1,6 @@
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { actionIn, actionOption, actionsQuery, withActions } from "@/actions";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { PropertyFilterList } from "@/filters";
@@ -104,21 +106,45 @@ export function BehaviorEditor({ leaf, kind, onChange, disabled }: Props) {
   );
 }
 
-function EventField({ leaf, onChange, name, label }: PartProps & { name: string; label: string }) {
+/** Fields that name an event or an action, each with the field that says which. */
+const TYPE_OF = { key: "event_type", seq_event: "seq_event_type" } as const;
+
+interface EventFieldProps extends PartProps {
+  name: keyof typeof TYPE_OF;
+  label: string;
+}
+
+function EventField({ leaf, onChange, name, label }: EventFieldProps) {
+  const projectId = useProjectId();
   const value = leaf[name];
+  const isAction = leaf[TYPE_OF[name]] === "actions";
+  const actions = useQuery({ ...actionsQuery(projectId, {}), enabled: isAction }).data ?? [];
+  const event = typeof value === "string" && value !== "" ? value : null;
+  const action = isAction ? nameOf(actions, Number(value)) : null;
+  const change = (chosen: string | null) => {
+    const found = chosen === null ? null : actionIn(chosen);
+    const type = found === null ? "events" : "actions";
+    onChange({ ...leaf, [name]: found?.id ?? chosen ?? "", [TYPE_OF[name]]: type });
+  };
   return (
     <div className="w-52 max-w-full">
       <Combobox
         label={label}
         hideLabel
         placeholder={WORDS.eventPlaceholder}
-        options={eventOptions(useProjectId())}
-        value={typeof value === "string" && value !== "" ? value : null}
-        onChange={(event) => onChange({ ...leaf, [name]: event ?? "" })}
+        options={withActions(eventOptions(projectId), projectId)}
+        value={action === null ? event : actionOption(action)}
+        labelOf={(option) => actionIn(option)?.name}
+        onChange={change}
         freeEntry
       />
     </div>
   );
+}
+
+/** Return an action with its name; its id stands for a name that is not read yet. */
+function nameOf(actions: readonly { id: number; name: string }[], id: number) {
+  return { id, name: actions.find((one) => one.id === id)?.name ?? String(id) };
 }
 
 function EventFilters({ leaf, onChange, disabled }: PartProps & { disabled: boolean }) {
@@ -137,7 +163,9 @@ function EventFilters({ leaf, onChange, disabled }: PartProps & { disabled: bool
         allowed={["event"]}
         addLabel={WORDS.addWhere}
         disabled={disabled}
-        {...(typeof leaf.key === "string" && leaf.key !== "" && { event: leaf.key })}
+        {...(leaf.event_type === "events" &&
+          typeof leaf.key === "string" &&
+          leaf.key !== "" && { event: leaf.key })}
       />
     </div>
   );

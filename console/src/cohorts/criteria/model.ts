@@ -70,8 +70,8 @@ export function leavesOf(group: Group): Leaf[] {
 export function kindOf(leaf: Leaf): LeafKind | null {
   if (leaf.type === "behavioral") {
     const types = [leaf.event_type, leaf.seq_event_type ?? "events"];
-    const isEvent = types.every((type) => type === "events");
-    return isEvent ? (BEHAVIORS.find((one) => one === leaf.value) ?? null) : null;
+    const isKnown = types.every((type) => type === "events" || type === "actions");
+    return isKnown ? (BEHAVIORS.find((one) => one === leaf.value) ?? null) : null;
   }
   const filter = readFilter(leaf);
   return filter?.type === "person" || filter?.type === "cohort" ? filter.type : null;
@@ -119,10 +119,14 @@ export function emptyLeaf(kind: LeafKind): Leaf {
 export function withKind(leaf: Leaf, kind: LeafKind): Leaf {
   if (kind === "person" || kind === "cohort" || leaf.type !== "behavioral") return emptyLeaf(kind);
   const empty = emptyLeaf(kind);
-  const shared = ["key", "negation", "time_value", "time_interval", "operator", "operator_value"];
+  const shared = [
+    ...["key", "event_type", "negation", "time_value", "time_interval"],
+    ...["operator", "operator_value"],
+  ];
   const kept = hasEventFilters(kind) ? [...shared, "event_filters", "explicit_datetime"] : shared;
   const isKept = ([name]: [string, unknown]) =>
-    kept.includes(name) && (name in empty || ["negation", ...kept.slice(6)].includes(name));
+    kept.includes(name) &&
+    (name in empty || ["negation", ...kept.slice(shared.length)].includes(name));
   return { ...empty, ...Object.fromEntries(Object.entries(leaf).filter(isKept)) };
 }
 

@@ -1,4 +1,4 @@
-import { readActions } from "@/actions";
+import { actionIn, actionOption, withActions } from "@/actions";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import type { SeriesAction } from "@/insights/question/model";
@@ -19,14 +19,8 @@ interface Props {
   autoFocus?: boolean;
 }
 
-// No event can have these names, because names are trimmed.
+// No event can have this name, because names are trimmed.
 const ANY = " ";
-const optionOf = ({ id, name }: SeriesAction): string => ` ${id} ${name}`;
-
-function actionIn(value: string): SeriesAction | null {
-  const [, id, name] = /^ (\d+) (.*)$/s.exec(value) ?? [];
-  return id === undefined || name === undefined ? null : { id: Number(id), name };
-}
 
 /** Chooses one event, any event, or an action. */
 export function EventPicker(props: Props) {
@@ -56,31 +50,12 @@ export function EventPicker(props: Props) {
 }
 
 function valueIn(event: Props["event"], action: SeriesAction | undefined): string | null {
-  if (action !== undefined) return optionOf(action);
+  if (action !== undefined) return actionOption(action);
   return event === undefined ? null : (event ?? ANY);
 }
 
 const labelOf = (value: string): string =>
   value === ANY ? questionWords.allEvents : (actionIn(value)?.name ?? plainName(value));
-
-/** The events, and the actions of the project before them. */
-function withActions(source: OptionSource, projectId: string): OptionSource {
-  return {
-    key: [...source.key, "actions"],
-    load: async (search, signal) => {
-      const [actions, events] = await Promise.all([
-        readActions(projectId, search, signal),
-        source.load(search, signal),
-      ]);
-      const options = actions.results.map((one) => ({
-        value: optionOf(one),
-        label: one.name,
-        description: words.anAction,
-      }));
-      return [...options, ...events];
-    },
-  };
-}
 
 function withAny(source: OptionSource): OptionSource {
   const any = { value: ANY, label: questionWords.allEvents };

@@ -157,6 +157,8 @@ class ActorProperties:
         """
         new: Types = {}
         for properties in changed:
+            if not self.untyped and properties.keys() <= self.types.keys():
+                continue  # takes half the time of the subtraction
             names = properties.keys() - self.types.keys() | self.untyped & properties.keys()
             for name in sorted(filter(is_trackable, names)):
                 has_room = name in self.types or len(self.types) + len(new) < NAMES_MAX
