@@ -34,6 +34,8 @@ const SENTENCES: readonly (readonly [PropertyFilter, string])[] = [
   ],
   [{ type: "cohort", key: "id", operator: "in", value: 12 }, "in the cohort `Trial`"],
   [{ type: "cohort", key: "id", operator: "not_in", value: 13 }, "not in the cohort number 13"],
+  [{ type: "segment", key: "id", operator: "in", value: 5 }, "in the segment `Paying`"],
+  [{ type: "segment", key: "id", operator: "not_in" }, "not in the segment …"],
   [
     { type: "flag", key: "beta", operator: "flag_evaluates_to", value: true },
     "the flag `beta` is on",
@@ -45,7 +47,10 @@ const SENTENCES: readonly (readonly [PropertyFilter, string])[] = [
   [{ type: "person", key: "", operator: "exact" }, "a missing property is …"],
 ];
 
-const NAMES = { cohort: (id: string) => (id === "12" ? "Trial" : undefined) };
+const NAMES = {
+  cohort: (id: string) => (id === "12" ? "Trial" : undefined),
+  segment: (id: string) => (id === "5" ? "Paying" : undefined),
+};
 
 for (const [filter, sentence] of SENTENCES) {
   test(`a condition reads: ${sentence}`, () => {

@@ -280,6 +280,8 @@ SCREENS = (
     _in_project("actions", "actions"),
     _in_project("action-new", "actions/new"),
     Screen("action", lambda showcase: showcase.project.at(f"actions/{showcase.action['id']}")),
+    _in_project("segments", "segments"),
+    _in_project("segment-new", "segments/new"),
     _in_project("cohorts", "cohorts"),
     _in_project("cohorts-deleted", "cohorts?deleted=true"),
     _in_project("cohort-new", "cohorts/new"),

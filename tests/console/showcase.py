@@ -101,6 +101,8 @@ def make_showcase(installation: Installation) -> Showcase:
     experiments = showcase_experiments.make_experiments(project)
     step = {"event": "$autocapture", "text": "Pay now"}
     action = project.post("/actions/", name="Paid or tried", steps=[{"event": "paid"}, step])
+    is_paying = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
+    project.post("/segments/", name="Paying customers", properties=[is_paying])
     _mark_definitions(project)
     _name_test_accounts(project, cohorts["static"])
     _manage(installation)

@@ -5,6 +5,7 @@ import type { ActivityEntry } from "./describe";
 const FOLDERS: Record<string, string> = {
   FeatureFlag: "flags",
   Cohort: "cohorts",
+  Segment: "segments",
   Action: "actions",
   Experiment: "experiments",
   EventDefinition: "events",

@@ -17,6 +17,7 @@ import {
   MousePointerClick,
   Radio,
   Settings,
+  Shapes,
   Tags,
   Users,
   UsersRound,
@@ -40,6 +41,7 @@ export interface Destination {
     | "/project/$projectId/cohorts"
     | "/project/$projectId/events"
     | "/project/$projectId/actions"
+    | "/project/$projectId/segments"
     | "/project/$projectId/properties"
     | "/project/$projectId/annotations"
     | "/project/$projectId/import"
@@ -119,6 +121,7 @@ export const SECTIONS: readonly Section[] = [
         icon: MousePointerClick,
         keys: "g k",
       },
+      { to: "/project/$projectId/segments", label: SCREENS.segments, icon: Shapes, keys: "g v" },
       { to: "/project/$projectId/properties", label: SCREENS.properties, icon: Tags, keys: "g o" },
       {
         to: "/project/$projectId/annotations",

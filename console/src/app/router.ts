@@ -29,6 +29,7 @@ import { prefix } from "@/lib/prefix";
 import { isText, readStored } from "@/lib/storage";
 import { liveRoutes } from "@/live/routes";
 import { personsRoutes } from "@/persons/routes";
+import { segmentsRoutes } from "@/segments/routes";
 import { accountRoutes, organizationRoutes, projectSettingsRoutes } from "@/settings/routes";
 import { signInRoutes } from "@/signin/routes";
 import { webRoutes } from "@/web/routes";
@@ -78,6 +79,7 @@ const routeTree = rootRoute.addChildren([
       ...actionsRoutes,
       ...importsRoutes,
       ...exportsRoutes,
+      ...segmentsRoutes,
       ...ingestionRoutes,
       ...activityRoutes,
       ...projectSettingsRoutes,

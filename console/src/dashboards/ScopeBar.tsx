@@ -16,7 +16,10 @@ const PRESETS = [
   ...(["dStart", "-1dStart -1dEnd", "-24h", "-7d", "-30d", "-90d", "mStart"] as const),
   ...(["-1mStart -1mEnd", "-12m", ""] as const),
 ];
-const KINDS: readonly FilterKind[] = ["event", "person", "group", "session", "element", "cohort"];
+const KINDS: readonly FilterKind[] = [
+  ...(["event", "person", "group", "session", "element"] as const),
+  ...(["cohort", "segment"] as const),
+];
 const USUAL = { from: "-30d" };
 
 interface Props {

@@ -93,7 +93,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
           />
         </div>
       )}
-      {!["cohort", "element", "hogql"].includes(filter.type) && (
+      {!["cohort", "segment", "element", "hogql"].includes(filter.type) && (
         <div className="min-w-36 flex-1 basis-36">
           <Combobox
             label={filter.type === "flag" ? words.flagPicker : words.property}

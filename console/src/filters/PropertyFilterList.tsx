@@ -20,9 +20,11 @@ export interface PropertyFilterListProps {
   showProblems?: boolean;
   disabled?: boolean;
   addLabel?: string;
+  /** The word between conditions; "and" by default. */
+  joint?: string;
 }
 
-/** Conditions that must all hold. */
+/** Conditions that must all hold, or with another joint any of them. */
 export function PropertyFilterList(props: PropertyFilterListProps) {
   const { filters, onChange, allowed, disabled = false } = props;
   const keys = useStableKeys(filters.length);
@@ -47,7 +49,7 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
           {filters.map((filter, place) => (
             <li key={keys.of(place)} className="flex min-w-0 items-start gap-2">
               <span className="w-8 shrink-0 pt-1.5 text-end text-sm text-ink-3">
-                {place === 0 ? "" : words.and}
+                {place === 0 ? "" : (props.joint ?? words.and)}
               </span>
               <div className="min-w-0 flex-1">
                 <PropertyFilterEditor

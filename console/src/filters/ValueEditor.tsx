@@ -2,7 +2,7 @@ import { useProjectId } from "@/app/session";
 import { Combobox } from "@/ui/combobox";
 import { Select } from "@/ui/Select";
 import { words } from "@/words/filters";
-import { cohortOptions, valueOptions } from "./api";
+import { cohortOptions, segmentOptions, valueOptions } from "./api";
 import { DateValue } from "./DateValue";
 import type { FilterUse, PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
@@ -30,16 +30,16 @@ export function ValueEditor(props: ValueEditorProps) {
   const setValue = (value: Scalar | readonly Scalar[] | null) => onChange({ ...filter, value });
 
   if (input === "none") return null;
-  if (input === "cohort") {
+  if (input === "cohort" || input === "segment") {
     return (
       <Wide>
         <Combobox
-          label={words.cohortPicker}
+          label={words.kinds[input]}
           hideLabel
-          placeholder={words.cohortPicker}
-          options={cohortOptions(projectId)}
+          placeholder={words.kinds[input]}
+          options={input === "cohort" ? cohortOptions(projectId) : segmentOptions(projectId)}
           value={first === undefined ? null : String(first)}
-          labelOf={(id) => names.cohort?.(id)}
+          labelOf={(id) => names[input]?.(id)}
           onChange={(id) => setValue(id === null ? null : Number(id))}
           error={problem}
           disabled={disabled}

@@ -68,6 +68,27 @@ export function cohortOptions(projectId: string): OptionSource {
   };
 }
 
+/** Segments by name. */
+export function segmentOptions(projectId: string): OptionSource {
+  return {
+    key: [projectId, "segments"],
+    load: async (search, signal) => {
+      const query = { limit: NAMES_MAX, ...(search !== "" && { search }) };
+      const found = await dataOf(
+        api.GET("/api/projects/{project_id}/segments/", {
+          params: { path: { project_id: projectId }, query },
+          signal,
+        }),
+      );
+      return found.results.map(({ id, name, description }) => ({
+        value: String(id),
+        label: name,
+        ...(description && { description }),
+      }));
+    },
+  };
+}
+
 /** Flags by key, for conditions on another flag. */
 export function flagOptions(projectId: string): OptionSource {
   return {

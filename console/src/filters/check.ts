@@ -1,7 +1,7 @@
 import { words } from "@/words/filters";
 import { isDate, readRelative } from "./dates";
 import type { PropertyFilter, Scalar } from "./model";
-import { valuesOf } from "./model";
+import { isOfSet, valuesOf } from "./model";
 import { inputOf, isNumber } from "./operators";
 
 export interface FilterProblems {
@@ -11,7 +11,7 @@ export interface FilterProblems {
 
 /** Return the problems by field; empty if the condition can be sent. */
 export function filterProblems(filter: PropertyFilter): FilterProblems {
-  const needsKey = filter.type !== "cohort" && filter.key.trim() === "";
+  const needsKey = !isOfSet(filter.type) && filter.key.trim() === "";
   if (needsKey && filter.type === "hogql") return { key: words.problems.sql };
   if (needsKey) return { key: filter.type === "flag" ? words.problems.flag : words.problems.key };
   const value = valueProblem(filter);
@@ -32,6 +32,8 @@ function valueProblem(filter: PropertyFilter): string | null {
       return null;
     case "cohort":
       return isMissing ? problems.cohort : null;
+    case "segment":
+      return isMissing ? problems.segment : null;
     case "range":
       return isRange(values) ? null : problems.range;
     case "number":

@@ -7,6 +7,7 @@ export type FilterKind =
   | "session"
   | "element"
   | "cohort"
+  | "segment"
   | "flag"
   | "hogql";
 
@@ -21,7 +22,7 @@ export type Scalar = string | number | boolean;
 /** A condition, as the API takes it in flags, cohorts, lists and insights. */
 export interface PropertyFilter {
   type: FilterKind;
-  /** Name of the property; one of ELEMENT_KEYS; `id` for a cohort; the flag's key or id; an expression in SQL. */
+  /** Name of the property; one of ELEMENT_KEYS; `id` for a set; the flag's key or id; an expression in SQL. */
   key: string;
   operator: Operator;
   /** Absent if none is chosen yet, and for `is_set` and `is_not_set`. */
@@ -38,7 +39,7 @@ export interface PropertyFilter {
 export type FilterUse = "flag" | "cohort" | "query";
 
 export function emptyFilter(type: FilterKind, groupTypeIndex?: number): PropertyFilter {
-  if (type === "cohort") return { type, key: "id", operator: "in" };
+  if (isOfSet(type)) return { type, key: "id", operator: "in" };
   if (type === "flag") return { type, key: "", operator: "flag_evaluates_to", value: true };
   return {
     type,
@@ -47,6 +48,9 @@ export function emptyFilter(type: FilterKind, groupTypeIndex?: number): Property
     ...(type === "group" && { group_type_index: groupTypeIndex ?? 0 }),
   };
 }
+
+/** Whether conditions of this kind say that something is in a set, which is named by its id. */
+export const isOfSet = (type: FilterKind): boolean => type === "cohort" || type === "segment";
 
 export function valuesOf(filter: Pick<PropertyFilter, "value">): readonly Scalar[] {
   const { value } = filter;

@@ -7,36 +7,40 @@ import type { FilterNames } from "./sentence";
 
 const FRESH_MS = 60_000;
 
-/** Names of the cohorts and flags in conditions, as they become known. */
+/** Names of the cohorts, segments and flags in conditions, as they become known. */
 export function useFilterNames(
   filters: readonly PropertyFilter[],
 ): FilterNames & { isPending: boolean } {
-  const projectId = useProjectId();
   const cohortIds = idsOf(filters, "cohort", (filter) => valuesOf(filter)[0]);
+  const segmentIds = idsOf(filters, "segment", (filter) => valuesOf(filter)[0]);
   // Conditions on flags may name them by id.
   const flagIds = idsOf(filters, "flag", (filter) => filter.key);
 
-  const cohorts = useQueries({
-    queries: cohortIds.map((id) => ({
-      queryKey: [projectId, "cohort-name", id],
-      queryFn: () => readCohortName(projectId, id),
-      staleTime: FRESH_MS,
-      retry: false,
-    })),
-  });
-  const flags = useQueries({
-    queries: flagIds.map((id) => ({
-      queryKey: [projectId, "flag-key", id],
-      queryFn: () => readFlagKey(projectId, id),
-      staleTime: FRESH_MS,
-      retry: false,
-    })),
-  });
+  const cohorts = useLoaded("cohort-name", cohortIds, readCohortName);
+  const segments = useLoaded("segment-name", segmentIds, readSegmentName);
+  const flags = useLoaded("flag-key", flagIds, readFlagKey);
   return {
-    isPending: [...cohorts, ...flags].some((name) => name.isPending),
+    isPending: [...cohorts, ...segments, ...flags].some((name) => name.isPending),
     cohort: (id) => cohorts[cohortIds.indexOf(Number(id))]?.data,
+    segment: (id) => segments[segmentIds.indexOf(Number(id))]?.data,
     flag: (key) => flags[flagIds.indexOf(Number(key))]?.data,
   };
+}
+
+function useLoaded(
+  kind: string,
+  ids: readonly number[],
+  read: (projectId: string, id: number) => Promise<string>,
+) {
+  const projectId = useProjectId();
+  return useQueries({
+    queries: ids.map((id) => ({
+      queryKey: [projectId, kind, id],
+      queryFn: () => read(projectId, id),
+      staleTime: FRESH_MS,
+      retry: false,
+    })),
+  });
 }
 
 const NO_TYPES: readonly string[] = [];
@@ -78,6 +82,14 @@ async function readCohortName(projectId: string, id: number): Promise<string> {
     api.GET("/api/projects/{project_id}/cohorts/{id}/", { params: { path } }),
   );
   return cohort.name ?? String(id);
+}
+
+async function readSegmentName(projectId: string, id: number): Promise<string> {
+  const path = { project_id: projectId, id };
+  const segment = await dataOf(
+    api.GET("/api/projects/{project_id}/segments/{id}/", { params: { path } }),
+  );
+  return segment.name;
 }
 
 async function readFlagKey(projectId: string, id: number): Promise<string> {

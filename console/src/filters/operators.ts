@@ -12,6 +12,7 @@ export type ValueInput =
   | "date"
   | "none"
   | "cohort"
+  | "segment"
   | "flag";
 
 /** The order in which they are offered. */
@@ -63,6 +64,10 @@ const BY_KIND: Record<FilterKind, readonly (readonly [Operator, ValueInput])[]> 
     ["in", "cohort"],
     ["not_in", "cohort"],
   ],
+  segment: [
+    ["in", "segment"],
+    ["not_in", "segment"],
+  ],
   flag: [["flag_evaluates_to", "flag"]],
   hogql: [["exact", "none"]],
 };
@@ -77,7 +82,7 @@ export function operatorsOf({
 }
 
 export function inputOf(filter: Pick<PropertyFilter, "type" | "operator">): ValueInput {
-  if (filter.type === "cohort") return "cohort";
+  if (filter.type === "cohort" || filter.type === "segment") return filter.type;
   if (filter.type === "flag") return "flag";
   if (filter.type === "hogql") return "none";
   return COMPARISONS.find(([operator]) => operator === filter.operator)?.[1] ?? "text";

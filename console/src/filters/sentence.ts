@@ -2,12 +2,13 @@ import { plainName } from "@/ui/properties/names";
 import { words } from "@/words/filters";
 import { readRelative } from "./dates";
 import type { ElementKey, PropertyFilter, Scalar } from "./model";
-import { valuesOf } from "./model";
+import { isOfSet, valuesOf } from "./model";
 import { inputOf } from "./operators";
 
 /** Names of what conditions know by number. */
 export interface FilterNames {
   cohort?: (id: string) => string | undefined;
+  segment?: (id: string) => string | undefined;
   flag?: (key: string) => string | undefined;
 }
 
@@ -52,8 +53,8 @@ export function audienceParts(
     return parts.length === 0 ? [] : [[text(opening), ...parts]];
   };
   const clauses = [
-    ...clause(words.whose, ({ type }) => type !== "cohort" && type !== "flag"),
-    ...clause(words.whoAre, ({ type }) => type === "cohort"),
+    ...clause(words.whose, ({ type }) => !isOfSet(type) && type !== "flag"),
+    ...clause(words.whoAre, ({ type }) => isOfSet(type)),
     ...clause(words.forWhom, ({ type }) => type === "flag"),
   ];
   const parts = clauses.flatMap((one, place) => (place === 0 ? one : [text(words.comma), ...one]));
@@ -70,7 +71,7 @@ function joined(sentences: readonly SentencePart[][]): SentencePart[] {
 }
 
 function subjectOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
-  if (filter.type === "cohort") return [];
+  if (isOfSet(filter.type)) return [];
   if (filter.key === "") return [text(words.missing)];
   if (filter.type === "flag") {
     return [text(words.theFlag), code(names.flag?.(filter.key) ?? filter.key)];
@@ -81,19 +82,19 @@ function subjectOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
 }
 
 function predicateOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
-  if (filter.type === "cohort") {
-    const isIn = filter.operator !== "not_in";
-    return [text(isIn ? words.inCohort : words.notInCohort), ...cohortOf(filter, names)];
+  if (filter.type === "cohort" || filter.type === "segment") {
+    const set = filter.operator === "not_in" ? words.notInSet : words.inSet;
+    return [text(set[filter.type]), ...setOf(filter, names[filter.type])];
   }
   if (filter.type === "hogql") return [];
   return [text(words.operators[filter.operator]), ...objectOf(filter)];
 }
 
-function cohortOf(filter: PropertyFilter, names: FilterNames): SentencePart[] {
+function setOf(filter: PropertyFilter, nameOf: FilterNames["cohort"]): SentencePart[] {
   const [id] = valuesOf(filter);
   if (id === undefined) return [text(words.nothing)];
-  const name = names.cohort?.(String(id));
-  return [name === undefined ? text(words.cohortId(String(id))) : code(name)];
+  const name = nameOf?.(String(id));
+  return [name === undefined ? text(words.idOf(String(id))) : code(name)];
 }
 
 function objectOf(filter: PropertyFilter): SentencePart[] {

@@ -1,6 +1,6 @@
 import type { components } from "@/lib/schema";
 import { words } from "@/words/filters";
-import { type FilterKind, isScalar, type Operator, type PropertyFilter } from "./model";
+import { type FilterKind, isOfSet, isScalar, type Operator, type PropertyFilter } from "./model";
 
 type Schemas = components["schemas"];
 
@@ -13,11 +13,12 @@ const KINDS: ReadonlyMap<unknown, FilterKind> = new Map<unknown, FilterKind>([
   ["cohort", "cohort"],
   ["static-cohort", "cohort"],
   ["precalculated-cohort", "cohort"],
+  ["segment", "segment"],
   ["flag", "flag"],
   ["hogql", "hogql"],
 ]);
 
-/** Conditions as they are stored. Others than those of properties, cohorts and flags are left out. */
+/** Conditions as they are stored, without those of other kinds. */
 export function readFilters(
   conditions: readonly unknown[] | null | undefined,
   otherwise: FilterKind = "person",
@@ -40,8 +41,8 @@ export function readFilter(
   return {
     ...rest,
     type: kind,
-    key: kind === "cohort" ? "id" : String(key ?? ""),
-    operator: isOperator(operator) ? operator : kind === "cohort" ? "in" : "exact",
+    key: isOfSet(kind) ? "id" : String(key ?? ""),
+    operator: isOperator(operator) ? operator : isOfSet(kind) ? "in" : "exact",
     ...(isValue(value) && { value }),
     ...(typeof group_type_index === "number" && { group_type_index }),
     ...(negation === true && { negation }),

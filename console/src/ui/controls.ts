@@ -3,6 +3,7 @@
 import "@/ui/Badge";
 import "@/ui/combobox";
 import "@/ui/Copy";
+import "@/ui/DateRange";
 import "@/ui/DateTimeInput";
 import "@/ui/Popover";
 import "@/ui/Select";

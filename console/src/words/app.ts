@@ -54,6 +54,7 @@ export const words = {
     annotations: "Annotations",
     imports: "Import",
     exports: "Exports",
+    segments: "Segments",
     ingestion: "Ingestion",
     activity: "Activity",
     settings: "Project settings",

@@ -29,6 +29,7 @@ export const words = {
   problemsOfQuery: "This query cannot be opened here:",
   event: "Event",
   eventPlaceholder: "Choose an event",
+  saveSegment: "Save as segment",
   orAnother: "Or another event",
   orEvent: (mark: string, place: number) => `Event ${place + 1} of ${mark}`,
   removeEvent: (place: number) => `Remove event ${place + 1}`,

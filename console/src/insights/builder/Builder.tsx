@@ -1,8 +1,12 @@
-import { useProject } from "@/app/session";
-import { PropertyFilterList } from "@/filters";
+import { Shapes } from "lucide-react";
+import { useState } from "react";
+import { useCanEdit, useProject } from "@/app/session";
+import { isComplete, type PropertyFilter, PropertyFilterList } from "@/filters";
 import type { FieldsProps, Kind } from "@/insights/kinds/kind";
 import { USUAL_LIMIT } from "@/insights/question/model";
 import type { Names } from "@/insights/question/sentence";
+import { SaveAsSegment, type SaveAsSegmentProps } from "@/segments";
+import { Button } from "@/ui/Button";
 import { Switch } from "@/ui/Field";
 import { words } from "@/words/insightsBuilder";
 import { BreakdownList } from "./BreakdownList";
@@ -32,6 +36,10 @@ export function Builder({ kind, names, ...fields }: Props) {
           allowed={CONDITION_KINDS}
         />
         {errorAt("properties") && <p className="text-bad text-sm">{errorAt("properties")}</p>}
+        <SaveSegment
+          filters={question.filters}
+          onSaved={(filter) => onChange({ ...question, filters: [filter] })}
+        />
         <TestsSwitch
           isOn={question.withoutTests}
           onChange={(withoutTests) => onChange({ ...question, withoutTests })}
@@ -49,6 +57,27 @@ export function Builder({ kind, names, ...fields }: Props) {
     </div>
   );
 }
+
+/** Offers to save the conditions of the question as a segment, which takes their place. */
+function SaveSegment({ filters, onSaved }: Omit<SaveAsSegmentProps, "onClose">) {
+  const canEdit = useCanEdit();
+  const [isOpen, setOpen] = useState(false);
+  const canSave = filters.length > 0 && filters.every((one) => isOwn(one) && isComplete(one));
+  if (!canEdit || !canSave) return null;
+  return (
+    <div>
+      <Button small look="quiet" icon={Shapes} onClick={() => setOpen(true)}>
+        {words.saveSegment}
+      </Button>
+      {isOpen && (
+        <SaveAsSegment filters={filters} onSaved={onSaved} onClose={() => setOpen(false)} />
+      )}
+    </div>
+  );
+}
+
+/** Segments contain no segments. */
+const isOwn = ({ type }: PropertyFilter): boolean => type !== "segment";
 
 function TestsSwitch(props: { isOn: boolean; onChange: (isOn: boolean) => void }) {
   const project = useProject();

@@ -19,6 +19,7 @@ export const CONDITION_KINDS: readonly FilterKind[] = [
   "session",
   "element",
   "cohort",
+  "segment",
   "hogql",
 ];
 
