@@ -17,6 +17,7 @@ from tests.console.input_devices import InputDevice, Keyboard, Pointer
 from tests.console.project import Project
 from tests.console.screen import Console, narrow, zoomed
 from tests.console.web_visits import (
+    LINK,
     Keeps,
     Numbers,
     View,
@@ -105,11 +106,17 @@ def referrer(visit: Visit, _: View) -> str:
     return "Direct" if visit.referrer == "$direct" else visit.referrer
 
 
+def previous_page(visit: Visit, view: View) -> str:
+    before = visit.before(view)
+    return "No previous page" if before is None else before.path
+
+
 TABLES = (
     ("Sources", "Referrers", "Referrers", referrer),
     ("Sources", "Campaigns", "UTM sources", lambda visit, _: visit.source or "No UTM source"),
     ("Pages", "Entry", "Entry pages", lambda visit, _: visit.views[0].path),
     ("Pages", "Exit", "Exit pages", lambda visit, _: visit.views[-1].path),
+    ("Pages", "Previous", "Previous pages", previous_page),
     ("Places", "Countries", "Countries", country),
     ("Places", "Regions", "Regions", region),
     ("Places", "Cities", "Cities", city),
@@ -125,6 +132,10 @@ def test_figures_and_tables_are_those_of_the_events(console: Console, site: Proj
         page.get_by_role("tablist", name=panel).get_by_role("tab", name=tab, exact=True).click()
         console.settle()
         assert without_breaks(rows(page, table)) == without_breaks(numbers.table(value)), table
+    page.get_by_role("tab", name="Links", exact=True).click()
+    console.settle()
+    followed = [visit.person for visit in VISITS if visit.follows_link]
+    assert rows(page, "External links") == [(LINK, len(set(followed)), len(followed))]
     views, views_before = (int(each.figures()[1]) for each in (numbers, before))
     percent = abs(change(views, views_before))
     button = page.get_by_role("button", name=re.compile("^Views"))
@@ -215,9 +226,10 @@ def test_all_rows_are_searched_sorted_saved_and_chosen(device: InputDevice, site
     with page.expect_download() as download:
         device.act(page.get_by_role("tabpanel", name="Top").get_by_role("button", name="CSV"))
     header, *lines = read_csv(download.value.path())
-    assert header == ["Page", "Visitors", "Views", "Bounce rate"]
-    assert [(path, int(visitors), int(views)) for path, visitors, views, _ in lines] == paths
-    for path, _, _, rate in lines:
+    assert header == ["Page", "Visitors", "Views", "Time (p90)", "Bounce rate"]
+    assert [(path, int(visitors), int(views)) for path, visitors, views, *_ in lines] == paths
+    for path, _, _, seconds, rate in lines:
+        assert float(seconds) == pytest.approx(numbers.seconds_on(path))
         entered = [visit for visit in VISITS if visit.views[0].path == path]
         bounced = sum(visit.is_bounce for visit in entered)
         assert float(rate) == pytest.approx(bounced / len(entered))

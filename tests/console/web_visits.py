@@ -14,6 +14,7 @@ BROWSERS = ("Chrome", "Firefox", "Safari")
 PLACES = (("DE", "BY", "Bavaria", "Munich"), ("FR", "BRE", "Brittany", "Rennes"), None)
 PEOPLE = 9
 BOUNCE_S = 10
+LINK = "https://partner.example/offer"
 
 Keeps = Callable[["Visit", "View"], bool]
 
@@ -49,7 +50,16 @@ class Visit:
 
     @property
     def is_bounce(self) -> bool:
-        return len(self.views) == 1 and self.seconds < BOUNCE_S
+        return len(self.views) == 1 and self.seconds < BOUNCE_S and not self.follows_link
+
+    @property
+    def follows_link(self) -> bool:
+        return self.source == "ads"
+
+    def before(self, view: View) -> View | None:
+        """Return the view before another one."""
+        place = self.views.index(view)
+        return self.views[place - 1] if place else None
 
     def events(self) -> Iterator[Json]:
         country, region, name, city = self.place or (None,) * 4
@@ -67,9 +77,19 @@ class Visit:
         given = {key: value for key, value in common.items() if value is not None}
         for view in self.views:
             page = {"$current_url": f"https://site.example{view.path}", "$pathname": view.path}
-            yield event("$pageview", self.person, view.at, given | page)
+            yield event("$pageview", self.person, view.at, given | page | self._left(view))
+        if self.follows_link:
+            click = {"$event_type": "click", "$external_click_url": LINK, "$host": "site.example"}
+            yield event("$autocapture", self.person, self.views[-1].at, given | click)
         if self.signed_up:
             yield event("signed up", self.person, self.signed_up, given)
+
+    def _left(self, view: View) -> Json:
+        before = self.before(view)
+        if before is None:
+            return {}
+        seconds = (view.at - before.at).total_seconds()
+        return {"$prev_pageview_pathname": before.path, "$prev_pageview_duration": seconds}
 
 
 def event(name: str, person: str, at: datetime, properties: Json) -> Json:
@@ -149,6 +169,20 @@ class Numbers:
                     views[value] = views.get(value, 0) + 1
         rows = [(value, len(people[value]), views[value]) for value in views]
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
+
+    def seconds_on(self, path: str) -> float | None:
+        """Return what 9 of 10 views of a page that was left stay below."""
+        pairs = [(visit.before(view), view) for visit, views in self.kept() for view in views]
+        seconds = sorted(
+            (view.at - before.at).total_seconds()
+            for before, view in pairs
+            if before is not None and before.path == path
+        )
+        if not seconds:
+            return None
+        place = 0.9 * (len(seconds) - 1)
+        low, high = seconds[int(place)], seconds[min(int(place) + 1, len(seconds) - 1)]
+        return low + (place - int(place)) * (high - low)
 
     def goal(self, visits: Sequence[Visit] | None = None) -> tuple[int, int]:
         """Return how many visitors signed up, and how often."""

@@ -21,7 +21,8 @@ import { words } from "@/words/web";
 import type { WebBehind } from "./behind";
 import { type Figure, type FigureName, hasPersons } from "./figures";
 import { formatValue } from "./numbers";
-import { intervalOf, orderOfEvent, trendOf, VIEWS } from "./overTime";
+import { intervalOf, orderOfEvent, pointsOf, trendOf, VIEWS } from "./overTime";
+import { pointsQuery } from "./points";
 import type { View } from "./view";
 
 const MINUTE_MS = 60_000;
@@ -33,7 +34,9 @@ export function useChartQuestion({ common, zone }: View, name: FigureName) {
   const now = useNow(MINUTE_MS);
   const interval = intervalOf(common.range, zone, new Date(now));
   const filters = useMemo(() => trendOf(name, { ...common, interval }), [name, common, interval]);
-  return { interval, filters, query: trendQuery(projectId, filters) };
+  const points = pointsOf(name, { ...common, interval });
+  const query = points === null ? trendQuery(projectId, filters) : pointsQuery(projectId, points);
+  return { interval, filters, query };
 }
 
 /** A figure over time. Each point that counts persons opens them. */

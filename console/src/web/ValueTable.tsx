@@ -19,7 +19,7 @@ interface Props {
 }
 
 // Columns of the narrow table; the table of all rows has the rest.
-const SHOWN = ["visitors", "views", "total_conversions", "conversion_rate"];
+const SHOWN = ["visitors", "views", "clicks", "total_conversions", "conversion_rate"];
 
 const widthOf = (column: string): string =>
   column === "total_conversions" ? "w-[6.5rem]" : "w-[5rem]";

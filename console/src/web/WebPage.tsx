@@ -19,7 +19,6 @@ import { propertiesOf } from "./conditions";
 import { Filters, Switches } from "./Filters";
 import { Goals } from "./Goals";
 import { isGoals, storageOf } from "./goals";
-import { NoViews } from "./NoViews";
 import { Overview } from "./Overview";
 import { VIEWS } from "./overTime";
 import { Panel } from "./Panel";
@@ -46,6 +45,8 @@ const AllRows = lazyPart<AllRowsProps>(
   8,
 );
 
+const NoViews = lazyPart<object>("no views", async () => (await import("./NoViews")).default, 9);
+
 /** Web analytics: how many people visit a site, where they come from, what they view and on which
  * devices. */
 export default function WebPage() {
@@ -68,7 +69,12 @@ function Visitors() {
   const isReady = overview.data !== undefined;
   const unknown = overview.data?.unknownEvents ?? [];
   const client = useQueryClient();
-  if (VIEWS.every((event) => unknown.includes(event))) return <NoViews />;
+  if (VIEWS.every((event) => unknown.includes(event)))
+    return (
+      <Page title={words.title}>
+        <NoViews />
+      </Page>
+    );
   return (
     <Page
       title={words.title}

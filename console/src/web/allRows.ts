@@ -10,10 +10,12 @@ import type { View } from "./view";
 const CSV_PAGE = 1_000;
 
 /** Return the numeric columns of a table of all rows. */
-export function numbersOf({ common: { goal } }: View): readonly string[] {
-  return goal === undefined
-    ? ["visitors", "views", "bounce_rate"]
-    : ["visitors", "total_conversions", "unique_conversions", "conversion_rate"];
+export function numbersOf(by: Breakdown, { common: { goal } }: View): readonly string[] {
+  if (by === "ExternalClicks") return ["visitors", "clicks"];
+  if (goal !== undefined)
+    return ["visitors", "total_conversions", "unique_conversions", "conversion_rate"];
+  const times = by === "Page" ? ["avg_time_on_page"] : [];
+  return ["visitors", "views", ...times, "bounce_rate"];
 }
 
 /** Return the columns of a table of all rows, with numbers as the API returns them. */
@@ -29,7 +31,7 @@ export function valueColumns(by: Breakdown, view: View): Column<Row>[] {
   };
   return [
     name,
-    ...numbersOf(view).flatMap((column) => [
+    ...numbersOf(by, view).flatMap((column) => [
       numberColumn(column, 0),
       ...(isCompared ? [numberColumn(column, 1)] : []),
     ]),
@@ -64,6 +66,7 @@ export const pageOf =
       breakdown: by,
       cleansPaths: view.rules.length > 0,
       withBounces: true,
+      withTimes: true,
       limit,
       offset,
       ...(order !== undefined && { order }),

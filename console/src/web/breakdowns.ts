@@ -1,8 +1,10 @@
-/** The breakdowns of the tables, by API names. */
+/** The breakdowns of the tables, by API names; ExternalClicks has a query of its own. */
 export const BREAKDOWNS = [
   "Page",
   "InitialPage",
   "ExitPage",
+  "PreviousPage",
+  "ExternalClicks",
   "ScreenName",
   "InitialChannelType",
   "InitialReferringDomain",
@@ -11,6 +13,7 @@ export const BREAKDOWNS = [
   "InitialUTMCampaign",
   "InitialUTMContent",
   "InitialUTMTerm",
+  "InitialUTMSourceMediumCampaign",
   "Country",
   "Region",
   "City",
@@ -30,6 +33,8 @@ interface Source {
   keys: readonly [string, ...string[]];
   /** The index of the property that search matches; undefined if text search makes no sense. */
   searched?: number;
+  /** Whether no condition on its properties selects a row. */
+  isMade?: true;
 }
 
 // source: the properties that the server reads for each table
@@ -37,6 +42,8 @@ export const SOURCES: Readonly<Record<Breakdown, Source>> = {
   Page: { type: "event", keys: ["$pathname"], searched: 0 },
   InitialPage: { type: "session", keys: ["$entry_pathname"], searched: 0 },
   ExitPage: { type: "session", keys: ["$exit_pathname"], searched: 0 },
+  PreviousPage: { type: "event", keys: ["$prev_pageview_pathname"], isMade: true },
+  ExternalClicks: { type: "event", keys: ["$external_click_url"], isMade: true },
   ScreenName: { type: "event", keys: ["$screen_name"], searched: 0 },
   InitialChannelType: { type: "session", keys: ["$channel_type"], searched: 0 },
   InitialReferringDomain: { type: "session", keys: ["$entry_referring_domain"], searched: 0 },
@@ -45,6 +52,11 @@ export const SOURCES: Readonly<Record<Breakdown, Source>> = {
   InitialUTMCampaign: { type: "session", keys: ["$entry_utm_campaign"], searched: 0 },
   InitialUTMContent: { type: "session", keys: ["$entry_utm_content"], searched: 0 },
   InitialUTMTerm: { type: "session", keys: ["$entry_utm_term"], searched: 0 },
+  InitialUTMSourceMediumCampaign: {
+    type: "session",
+    keys: ["$entry_utm_source"],
+    isMade: true,
+  },
   Country: { type: "event", keys: ["$geoip_country_code"], searched: 0 },
   Region: {
     type: "event",
@@ -67,7 +79,7 @@ export const isOfPaths = (breakdown: Breakdown): boolean =>
 /** The panels of the screen, and their tabs. */
 export const PANELS = {
   sources: ["InitialChannelType", "InitialReferringDomain", "campaigns"],
-  pages: ["Page", "InitialPage", "ExitPage", "ScreenName"],
+  pages: ["Page", "InitialPage", "ExitPage", "PreviousPage", "ExternalClicks", "ScreenName"],
   places: ["Country", "Region", "City", "Language", "Timezone"],
   devices: ["Browser", "OS", "DeviceType", "Viewport"],
 } as const;
@@ -80,6 +92,7 @@ export const CAMPAIGNS = [
   "InitialUTMCampaign",
   "InitialUTMContent",
   "InitialUTMTerm",
+  "InitialUTMSourceMediumCampaign",
 ] as const satisfies readonly Breakdown[];
 export type Campaign = (typeof CAMPAIGNS)[number];
 

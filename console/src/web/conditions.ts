@@ -39,7 +39,7 @@ function readCondition(given: unknown): Condition[] {
   if (typeof given !== "object" || given === null) return [];
   const { by, value, not, cleaned }: Record<string, unknown> = { ...given };
   const known = BREAKDOWNS.find((one) => one === by);
-  if (known === undefined || !isValueOf(known, value)) return [];
+  if (known === undefined || SOURCES[known].isMade || !isValueOf(known, value)) return [];
   const isCleaned = cleaned === true && isOfPaths(known);
   return [
     {

@@ -40,7 +40,8 @@ function plainName(by: Breakdown, value: string | number | null): string {
   if (by === "Country") return countryName(text);
   if (by === "Language") return known(languages, text) ?? text;
   if (by === "Timezone") return offsetName(Number(value));
-  return by === "InitialReferringDomain" && text === "$direct" ? words.direct : text;
+  const isReferrer = by === "InitialReferringDomain" || by === "PreviousPage";
+  return isReferrer && text === "$direct" ? words.direct : text;
 }
 
 /** Values come from clients and may not be valid codes. */

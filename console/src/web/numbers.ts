@@ -17,4 +17,4 @@ export const isShare = (column: string): boolean => SHARES.includes(column);
 export const formatCell = (value: number | null, column: string): string =>
   isShare(column) && value !== null
     ? formatValue(100 * value, "percentage")
-    : formatValue(value, "unit");
+    : formatValue(value, column === "avg_time_on_page" ? "duration_s" : "unit");

@@ -3,6 +3,7 @@ import type { TrendFilters } from "@/insights";
 import { type DateRange, datesOf, instantsOf } from "@/ui/ranges";
 import type { ApiGroup } from "./conditions";
 import type { FigureName } from "./figures";
+import { commonOf, type Question } from "./queries";
 
 /** The events that count as views: of pages, and of app screens. */
 export const VIEWS = ["$pageview", "$screen"] as const;
@@ -37,25 +38,11 @@ type Series = Readonly<Record<string, unknown>>;
 
 const ofViews = (math: Series): Series[] => VIEWS.map((id, order) => ({ id, order, ...math }));
 
-const bounce = (order: number, operator: string, value: string): Series => ({
-  id: "$pageview",
-  order,
-  math: "unique_session",
-  properties: [{ key: "$is_bounce", type: "session", operator, value }],
-});
-
-/** The trends query for each figure; figures that trends cannot chart are missing. */
+/** The trends query for each figure; figures that trends do not chart are missing. */
 const ASKED: Partial<Record<FigureName, (goal: string) => Readonly<Record<string, unknown>>>> = {
   visitors: () => ({ events: ofViews({ math: "dau" }) }),
   views: () => ({ events: ofViews({ math: "total" }) }),
   sessions: () => ({ events: ofViews({ math: "unique_session" }) }),
-  "session duration": () => ({
-    events: [{ id: "$pageview", math: "avg", math_property: "$session_duration" }],
-  }),
-  "bounce rate": () => ({
-    events: [bounce(0, "exact", "true"), bounce(1, "is_set", "is_set")],
-    formula: "A / B * 100",
-  }),
   "total conversions": (goal) => ({ events: [{ id: goal, math: "total" }] }),
   "unique conversions": (goal) => ({ events: [{ id: goal, math: "dau" }] }),
 };
@@ -72,6 +59,25 @@ export function trendOf(figure: FigureName, asked: OverTime): TrendFilters {
     ...(properties !== undefined && { properties }),
     ...(hidesTests && { filter_test_accounts: true }),
   } as TrendFilters;
+}
+
+/** Figures of whole sessions, which no point lists persons for, with the metric of each. */
+const METRICS: Partial<Record<FigureName, string>> = {
+  "session duration": "AverageSessionDuration",
+  "bounce rate": "BounceRate",
+};
+
+/** Return the question for a figure of sessions over time, or null for any other figure. */
+export function pointsOf(figure: FigureName, asked: OverTime): Question | null {
+  const metric = METRICS[figure];
+  if (metric === undefined) return null;
+  const { interval, ...common } = asked;
+  return {
+    kind: "WebTrendsQuery",
+    ...commonOf({ ...common, goal: undefined }),
+    interval,
+    metrics: [metric],
+  };
 }
 
 /** Return the index of an event among the counted ones. */

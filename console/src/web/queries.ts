@@ -15,9 +15,9 @@ export interface Common {
   goal: string | undefined;
 }
 
-type Question = Readonly<Record<string, unknown>> & { kind: string };
+export type Question = Readonly<Record<string, unknown>> & { kind: string };
 
-const commonOf = ({ range, isCompared, properties, hidesTests, goal }: Common) => ({
+export const commonOf = ({ range, isCompared, properties, hidesTests, goal }: Common) => ({
   dateRange: datesOf(range),
   properties: properties ?? [],
   ...(isCompared && { compareFilter: { compare: true } }),
@@ -34,6 +34,7 @@ export interface TableQuestion {
   breakdown: Breakdown;
   cleansPaths: boolean;
   withBounces?: boolean;
+  withTimes?: boolean;
   limit: number;
   offset?: number;
   /** A column of the answer, with `-` for descending. */
@@ -48,20 +49,33 @@ const ORDERS: Readonly<Record<string, string>> = {
   total_conversions: "TotalConversions",
   unique_conversions: "UniqueConversions",
   conversion_rate: "ConversionRate",
+  avg_time_on_page: "AvgTimeOnPage",
+  clicks: "Clicks",
 };
 
 export function tableOf(common: Common, table: TableQuestion): Question {
-  const { breakdown, cleansPaths, withBounces, limit, offset, order } = table;
+  const { breakdown, cleansPaths, withBounces, withTimes, limit, offset, order } = table;
   const column = order === undefined ? undefined : ORDERS[order.replace(/^-/, "")];
+  const page = {
+    limit,
+    ...(offset !== undefined && { offset }),
+    ...(column !== undefined && { orderBy: [column, order?.startsWith("-") ? "DESC" : "ASC"] }),
+  };
+  if (breakdown === "ExternalClicks")
+    return {
+      kind: "WebExternalClicksTableQuery",
+      ...commonOf({ ...common, goal: undefined }),
+      ...page,
+    };
+  const isOfGoal = common.goal !== undefined;
   return {
     kind: "WebStatsTableQuery",
     breakdownBy: breakdown,
     ...commonOf(common),
-    limit,
-    ...(offset !== undefined && { offset }),
+    ...page,
     ...(cleansPaths && { doPathCleaning: true }),
-    ...(withBounces && common.goal === undefined && { includeBounceRate: true }),
-    ...(column !== undefined && { orderBy: [column, order?.startsWith("-") ? "DESC" : "ASC"] }),
+    ...(withBounces && !isOfGoal && { includeBounceRate: true }),
+    ...(withTimes && !isOfGoal && breakdown === "Page" && { includeAvgTimeOnPage: true }),
   };
 }
 
@@ -81,6 +95,9 @@ export interface Answer {
   isKept: boolean;
   /** Events in the query that the project has never received. */
   unknownEvents: readonly string[];
+  zone: string;
+  /** The number of intervals at the end that are not over, of figures over time. */
+  unfinished: number;
 }
 
 /** kept: any cached answer; recent: at most a few minutes old; now: recalculate */
@@ -147,6 +164,8 @@ export async function ask(
     at: typeof answer.last_refresh === "string" ? answer.last_refresh : null,
     isKept: refresh === "kept" && answer.is_cached === true,
     unknownEvents: textsOf(answer.unknown_event),
+    zone: String(answer.timezone),
+    unfinished: Number(answer.incomplete ?? 0),
   };
 }
 

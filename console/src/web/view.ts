@@ -1,5 +1,5 @@
 import type { Breakdown } from "./breakdowns";
-import { isOfPaths } from "./breakdowns";
+import { isOfPaths, SOURCES } from "./breakdowns";
 import { patternOf, type Rule } from "./cleaning";
 import { type Condition, isTooLong, type Value } from "./conditions";
 import type { Common } from "./queries";
@@ -24,7 +24,8 @@ export function conditionOf(
   { rules }: Pick<View, "rules">,
   by: Breakdown,
   value: Value,
-): Condition | "tooLong" | "cleaned" {
+): Condition | "tooLong" | "cleaned" | "made" {
+  if (SOURCES[by].isMade) return "made";
   if (isTooLong(value)) return "tooLong";
   if (rules.length === 0 || !isOfPaths(by) || typeof value !== "string") return { by, value };
   return patternOf(value, rules) === null ? "cleaned" : { by, value, cleaned: true };
