@@ -2,6 +2,6 @@
 
 from fanion.partial_imports import load_partially
 
-__version__ = "0.14.0"
+__version__ = "0.15.0"
 
 load_partially()
