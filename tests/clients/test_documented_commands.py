@@ -283,7 +283,7 @@ RUN_ELSEWHERE = {
     "pip install --no-deps fanion": "tests/packaging/test_built_release.py",
     "pip install --upgrade fanion": "tests/packaging/test_upgrade_crash.py",
     "pip install fanion": "tests/packaging/test_built_release.py",
-    "pip install fanion==0.14.0": "tests/packaging/test_upgrade_crash.py",
+    "pip install fanion==0.15.0": "tests/packaging/test_upgrade_crash.py",
     "python3 -m venv .venv && . .venv/bin/activate": "tests/packaging/test_built_release.py",
 }
 # The beginnings of commands that would change this machine, or need another; for each a file, and
