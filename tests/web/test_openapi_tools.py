@@ -94,11 +94,21 @@ async def test_an_enum_has_one_type_and_one_spelling_of_each_word(document: Json
         assert len({str(word).lower() for word in node["enum"]}) == len(node["enum"]), node
 
 
-async def test_a_format_is_one_of_two(document: Json) -> None:
-    members = document["paths"]["/api/projects/{project_id}/cohorts/{id}/persons/"]["get"]
-    schemas = {parameter["name"]: parameter["schema"] for parameter in members["parameters"]}
+@pytest.mark.parametrize(
+    ("path", "formats"),
+    [
+        ("cohorts/{id}/persons", ["csv", "json"]),
+        ("events/export", ["csv", "jsonl", "parquet"]),
+        ("persons/export", ["csv", "jsonl", "parquet"]),
+    ],
+)
+async def test_a_format_is_one_of_those_of_its_endpoint(
+    document: Json, path: str, formats: list[str]
+) -> None:
+    operation = document["paths"][f"/api/projects/{{project_id}}/{path}/"]["get"]
+    schemas = {parameter["name"]: parameter["schema"] for parameter in operation["parameters"]}
 
-    assert schemas["format"] == {"type": "string", "enum": ["csv", "json"]}
+    assert schemas["format"] == {"type": "string", "enum": formats}
 
 
 async def test_integers_are_of_64_bits(document: Json) -> None:

@@ -19,6 +19,7 @@ from fanion import __version__
 from fanion.accounts.sessions.cookies import SECURE_NAME
 from fanion.cohorts.members_api import FORMATS
 from fanion.experiments.schemas import VERSION_HEADER as EXPERIMENT_VERSION
+from fanion.exports.model import FORMATS as EXPORT_FORMATS
 from fanion.flags.definitions.schemas import VERSION_HEADER
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.json_schema import one_of, or_null
@@ -78,8 +79,9 @@ _ERROR_RESPONSE = {
 _VERSION: Json = {"type": "integer", "minimum": 1}
 _HEADERS: Json = {VERSION_HEADER: _VERSION, EXPERIMENT_VERSION: _VERSION}
 _KNOWN_PARAMETERS = {"project_id": "Numeric id, or `@current` for the project of the key."}
-# Query parameters that are one of some words. The empty text is accepted and not published.
-_CHOICES: Mapping[str, Sequence[str]] = {"format": FORMATS}
+# What the query parameter `format` may be, by the end of the path; "" stands for all others. An
+# empty value is accepted where it is the default, and not published.
+_FORMATS: Mapping[str, Sequence[str]] = {"/export": EXPORT_FORMATS, "": FORMATS}
 _LENIENT = "A value that is not a number is ignored; one above the maximum means the maximum."
 
 
@@ -149,15 +151,15 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     schemas = schema["components"].setdefault("schemas", {})
     publish_null_fields(schemas)
     add_filter_language(schema, app)
-    for _, _, operation in iter_operations(schema):
+    for path, _, operation in iter_operations(schema):
         operation["responses"].get("204", {}).pop("content", None)
         _add_error_responses(operation["responses"])
         _add_header_schemas(operation["responses"])
         for parameter in operation.get("parameters", ()):
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
             parameter["schema"] = _not_null(parameter["schema"])
-            if words := _CHOICES.get(parameter["name"]):
-                parameter["schema"] |= one_of(words)
+            if parameter["name"] == "format":
+                parameter["schema"] |= one_of(_formats_of(path))
         known = {parameter["name"] for parameter in operation.get("parameters", ())}
         added = [
             parameter
@@ -288,6 +290,10 @@ def _response_schema(operation: dict[str, Any], schemas: dict[str, Any]) -> dict
 def _is_list(operation: dict[str, Any], schemas: dict[str, Any]) -> bool:
     schema = _response_schema(operation, schemas)
     return schema.get("type") == "array" or "results" in schema.get("properties", ())
+
+
+def _formats_of(path: str) -> Sequence[str]:
+    return next(formats for end, formats in _FORMATS.items() if path.endswith(end))
 
 
 def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
