@@ -4,7 +4,7 @@ Source: insights.md, section 2.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, field, replace
+from dataclasses import Field, dataclass, field, is_dataclass, replace
 from dataclasses import fields as fields_of
 from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 
@@ -201,7 +201,7 @@ def _changed(part: Any, kind: type[_Part], change: Callable[[_Part], _Part]) -> 
         return change(part)
     if isinstance(part, tuple):
         return tuple(_changed(each, kind, change) for each in part)
-    if isinstance(part, Options):
+    if is_dataclass(part) and not isinstance(part, type):
         own = {each.name: getattr(part, each.name) for each in fields_of(part)}
         changed = {name: _changed(value, kind, change) for name, value in own.items()}
         differing = {name: changed[name] for name in own if changed[name] is not own[name]}
