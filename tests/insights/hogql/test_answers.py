@@ -3,6 +3,7 @@
 Source: insights.md, section 10.
 """
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -176,6 +177,19 @@ async def test_filters_stand_for_a_range_and_conditions(
     text = "select count() from events where {filters} and event != 'none'"
 
     assert await asker.rows(text, filters=filters) == [[count]]
+
+
+async def test_filters_leave_test_accounts_out(asker: Asker) -> None:
+    paying = {"type": "event", "key": "plan", "value": "free", "operator": "is_not"}
+    project = replace(asker.project, test_account_filters=(paying,))
+    text = "select count() from events where {filters}"
+
+    [with_them, without] = [
+        await replace(asker, project=project).rows(text, filters={"filterTestAccounts": left_out})
+        for left_out in (False, True)
+    ]
+
+    assert (with_them, without) == ([[3]], [[2]])
 
 
 REFUSED = {
