@@ -22,6 +22,7 @@ from fanion.events.definitions.schemas import (
     DefinitionReplacement,
     EventDefinitionBody,
     MarkChanges,
+    OwnerId,
     VolumeBody,
     VolumesBody,
     definition_body,
@@ -52,7 +53,7 @@ class EventDefinitionsApi(Controller):
         exclude_hidden: FromQuery[bool] = False,
         verified: FromQuery[bool | None] = None,
         tags: FromQuery[str | None] = None,
-        owner: FromQuery[int | None] = None,
+        owner: OwnerId = None,
     ) -> Paged[EventDefinitionBody]:
         """List definitions, those seen on the latest day first, then by name.
 

@@ -26,6 +26,7 @@ from fanion.events.definitions.property_store import (
     get_property,
 )
 from fanion.events.definitions.schemas import (
+    OwnerId,
     PropertyChanges,
     PropertyDefinitionBody,
     property_body,
@@ -61,7 +62,7 @@ class PropertyDefinitionsApi(Controller):
         exclude_hidden: FromQuery[bool] = False,
         verified: FromQuery[bool | None] = None,
         tags: FromQuery[str | None] = None,
-        owner: FromQuery[int | None] = None,
+        owner: OwnerId = None,
     ) -> Paged[PropertyDefinitionBody]:
         """List property definitions by name.
 
