@@ -35,7 +35,7 @@ def test_conditions_are_saved_as_a_segment_and_changed(console: Console, project
     values.fill("team")
     values.press("Enter")
     page.get_by_role("button", name="Save changes").click()
-    expect(page.get_by_text("Segment “Paying customers” saved.")).to_be_visible()
+    expect(page.get_by_text("Segment “Paying customers” saved.", exact=True)).to_be_visible()
     console.settle()
     console.expect_accessible()
     with console.at_width(360):
