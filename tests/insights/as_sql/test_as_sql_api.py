@@ -32,6 +32,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({**TREND, "trendsFilter": {"display": "ActionsLineGraphCumulative"}}, "running sums"),
     ({**TREND, "breakdownFilter": {"breakdown": "all", "breakdown_type": "cohort"}}, "type cohort"),
     (
+        {
+            **TREND,
+            "properties": [
+                {"type": "session", "key": "$session_duration", "value": 1, "operator": "gt"}
+            ],
+        },
+        "a condition of type session",
+    ),
+    (
         {**TREND, "properties": [{"key": "at", "value": "-1d", "operator": "is_date_after"}]},
         "the operator is_date_after",
     ),

@@ -47,7 +47,6 @@ CONDITIONS: Final[list[dict[str, Any]]] = [
     _where("plan", None, "is_not_set", type="person"),
     _where("size", 2, "gte", type="group", group_type_index=0),
     _where("plan", "pro", "is_not", type="group", group_type_index=0),
-    _where("$session_duration", 0, "gt", type="session"),
     {"properties": [{"type": "hogql", "key": "properties.plan = 'pro' -- comment"}]},
     _where("plan", "p", "starts_with", negation=True),
     {"properties": [{"type": "hogql", "key": "match(properties.plan, 'p')", "negation": True}]},

@@ -9,11 +9,9 @@ from typing import Final
 from fanion.insights.as_sql.refusals import no_sql_for, require_known
 from fanion.insights.as_sql.texts import property_of, quoted, within
 from fanion.insights.entities import Entity
-from fanion.insights.sessions.fields import FIELDS
 from fanion.properties.condition_sql import ORDER
 from fanion.properties.filters import (
     METADATA,
-    SESSION,
     ConditionGroup,
     InCohort,
     Node,
@@ -74,8 +72,7 @@ def _comparison(leaf: Property) -> str:
     require_known(leaf, *_KNOWN)
     if leaf.type == METADATA:
         return f"event = {quoted(str(leaf.value))}"
-    if leaf.type == SESSION:
-        return _of_session(leaf)
+    # Insights and SQL read other parts of a session that goes on beyond the range.
     if leaf.type not in ("event", "person", "group"):
         raise no_sql_for(f"a condition of type {leaf.type}")
     compare = _OPERATORS.get(leaf.operator)
@@ -87,13 +84,6 @@ def _comparison(leaf: Property) -> str:
 def owner_of(kind: str, group_type_index: int | None) -> str:
     """Return the part of an event that has the properties of a type, empty for the event."""
     return {"person": "person", "group": f"group_{group_type_index}"}.get(kind, "")
-
-
-def _of_session(leaf: Property) -> str:
-    """Return a comparison with a number of the session; others are not compared alike."""
-    if FIELDS.get(leaf.key) != "number" or leaf.operator not in ORDER:
-        raise no_sql_for(f"the operator {leaf.operator} on {leaf.key} of sessions")
-    return f"session.{leaf.key} {ORDER[leaf.operator]} {_number(leaf)}"
 
 
 def _number(leaf: Property) -> str:
