@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.actions.model import ACTIONS_MAX, CONDITIONS_MAX, STEPS_MAX
+from fanion.actions.store import ACTIONS
 from tests.support.application import Json, Tenant
 from tests.support.cohorts import all_conditions, create_cohort, performed
 
@@ -132,7 +133,7 @@ async def test_steps_that_cannot_be_compared_are_refused(
 async def test_a_project_has_a_limited_number_of_actions(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanion.actions.store.ACTIONS_MAX", 2)
+    monkeypatch.setattr(ACTIONS, "count_max", 2)
     assert ACTIONS_MAX > 2
     await create(tenant, "A")
     await create(tenant, "B")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanion.actions.model import ActionStep
-from fanion.actions.store import create_action
+from fanion.actions.store import ACTIONS
 from fanion.activity.model import Author
 from fanion.projects.model import Project
 from tests.support.examples import examples
@@ -52,7 +52,7 @@ async def define(analyst: Analyst, project: Project, *steps: Json) -> Json:
     }
     author = Author(project.organization_id, None, NOW, project_id=project.id)
     async with analyst.records.write() as connection:
-        made = await connection.run_sync(create_action, author, values)
+        made = await connection.run_sync(ACTIONS.create, author, values)
     return {"id": made.id, "type": "actions"}
 
 

@@ -8,8 +8,8 @@ from msgspec import structs
 
 from fanion.actions.schemas import ActionBody, ActionChanges, NewAction, action_body
 from fanion.actions.service import ActionService
-from fanion.actions.store import ActionSelection
 from fanion.projects.activity_api import ActivityPage, activity_page
+from fanion.projects.named_items.store import ItemSelection
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
@@ -33,10 +33,8 @@ class ActionsApi(Controller):
 
         `search` is part of the name, in any case.
         """
-        page, query = request.page, ActionSelection((search or "").strip(), deleted)
-        found, count = await actions.store.list_actions(
-            request.project.id, query, page.limit, page.offset
-        )
+        page, query = request.page, ItemSelection((search or "").strip(), deleted)
+        found, count = await actions.page(request.project.id, query, page.limit, page.offset)
         return page.with_results([action_body(action) for action in found], count)
 
     @post("/", summary="Create an action")
@@ -47,13 +45,13 @@ class ActionsApi(Controller):
         actions: NamedDependency[ActionService],
     ) -> ActionBody:
         """Create an action: an event counts once if it matches any of the steps."""
-        return action_body(await actions.create_action(request.author, structs.asdict(data)))
+        return action_body(await actions.create(request.author, structs.asdict(data)))
 
     @get("/activity", summary="List the activity of all actions", scope="activity_log:read")
     async def all_activity(
         self, request: ManagementRequest, actions: NamedDependency[ActionService]
     ) -> ActivityPage:
-        return await activity_page(request, actions.store.records, "Action")
+        return await activity_page(request, actions.records, "Action")
 
     @get("/{action_id:str}", summary="Retrieve an action")
     async def action(
@@ -63,7 +61,7 @@ class ActionsApi(Controller):
         actions: NamedDependency[ActionService],
     ) -> ActionBody:
         """Return the action, even if it is deleted."""
-        return action_body(await actions.store.get_action(request.project.id, action_id))
+        return action_body(await actions.get(request.project.id, action_id))
 
     @patch("/{action_id:str}", summary="Update an action")
     async def change(
@@ -77,7 +75,7 @@ class ActionsApi(Controller):
 
         An action that insights or cohorts use cannot be deleted.
         """
-        changed = await actions.change_action(request.author, action_id, given_fields(data))
+        changed = await actions.change(request.author, action_id, given_fields(data))
         return action_body(changed)
 
     @get(
@@ -89,8 +87,8 @@ class ActionsApi(Controller):
         action_id: FromPath[ObjectId],
         actions: NamedDependency[ActionService],
     ) -> ActivityPage:
-        action = await actions.store.get_action(request.project.id, action_id)
-        return await activity_page(request, actions.store.records, "Action", str(action.id))
+        action = await actions.get(request.project.id, action_id)
+        return await activity_page(request, actions.records, "Action", str(action.id))
 
     @delete("/{action_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, action_id: FromPath[str]) -> ASGIResponse:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
-from fanion.actions.store import all_actions
+from fanion.actions.store import ACTIONS
 from fanion.cohorts.members.store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
@@ -47,7 +47,7 @@ from fanion.experiments.model import Phase, PlainExperiment
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
-from fanion.insights.segments.store import all_segments
+from fanion.insights.segments.store import SEGMENTS
 from fanion.projects.model import Project
 from fanion.projects.organizations.model import AccessLevel
 from fanion.rest.validation import shared_fields
@@ -186,14 +186,14 @@ def _row_count(connection: Connection, project: Project) -> int:
 def _actions(connection: Connection, project_id: int) -> list[SnapshotAction]:
     return [
         SnapshotAction(**shared_fields(action, SnapshotAction))
-        for action in all_actions(connection, project_id)
+        for action in ACTIONS.all(connection, project_id)
     ]
 
 
 def _segments(connection: Connection, project_id: int) -> list[SnapshotSegment]:
     return [
         SnapshotSegment(**shared_fields(segment, SnapshotSegment))
-        for segment in all_segments(connection, project_id)
+        for segment in SEGMENTS.all(connection, project_id)
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.insights.segments.model import CONDITIONS_MAX, NAMED_MAX, SEGMENTS_MAX
+from fanion.insights.segments.store import SEGMENTS
 from tests.support.application import Json, Tenant
 from tests.support.projects import another_project
 
@@ -121,7 +122,7 @@ async def test_a_segment_contains_no_segment(tenant: Tenant) -> None:
 async def test_a_project_has_a_limited_number_of_segments(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanion.insights.segments.store.SEGMENTS_MAX", 2)
+    monkeypatch.setattr(SEGMENTS, "count_max", 2)
     assert SEGMENTS_MAX > 2
     await create(tenant, "A")
     await create(tenant, "B")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanion.activity.model import Author
-from fanion.insights.segments.store import create_segment
+from fanion.insights.segments.store import SEGMENTS
 from fanion.projects.model import Project
 from tests.insights.test_actions import numbers
 from tests.support.examples import examples
@@ -69,7 +69,7 @@ async def define(analyst: Analyst, project: Project, properties: Json) -> int:
     values = {"name": uuid4().hex, "description": "", "properties": properties}
     author = Author(project.organization_id, None, NOW, project_id=project.id)
     async with analyst.records.write() as connection:
-        return (await connection.run_sync(create_segment, author, values)).id
+        return (await connection.run_sync(SEGMENTS.create, author, values)).id
 
 
 def within(segment_id: int, operator: str) -> Json:

@@ -13,8 +13,8 @@ from fanion.accounts.sign_in.second_factor_api import SecondFactorApi, SecondFac
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.actions.api import ActionsApi
-from fanion.actions.service import ActionService
-from fanion.actions.store import ActionStore, resolve_actions
+from fanion.actions.service import check_action
+from fanion.actions.store import ACTIONS, resolve_actions
 from fanion.app.application import management_base_url
 from fanion.app.parts.accounts import build_oidc_login
 from fanion.app.server import Server
@@ -95,8 +95,8 @@ from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.saved.api import InsightsApi
 from fanion.insights.saved.uses_store import insights_using, insights_with_segment
 from fanion.insights.segments.api import SegmentsApi
-from fanion.insights.segments.service import SegmentService
-from fanion.insights.segments.store import SegmentStore
+from fanion.insights.segments.service import check_segment
+from fanion.insights.segments.store import SEGMENTS
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.data_export.api import PersonExportApi
@@ -121,6 +121,7 @@ from fanion.projects.members.api import MembersApi
 from fanion.projects.members.invite_acceptance_service import InviteAcceptance
 from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore
+from fanion.projects.named_items.service import NamedItemService
 from fanion.projects.organizations.api import OrganizationsApi
 from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.organizations.store import OrganizationStore
@@ -376,7 +377,9 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "live": server.live.events,
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,
-        "actions": ActionService(ActionStore(records), (insights_using, cohorts_using)),
+        "actions": NamedItemService(
+            records, ACTIONS, check_action, (insights_using, cohorts_using)
+        ),
         "definitions": DefinitionService(DefinitionStore(records), events),
         "property_service": PropertyService(records),
         "persons": PersonChanges(
@@ -425,9 +428,10 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         ),
         "alerts": server.questions.alerts,
         "annotations": AnnotationService(AnnotationStore(records)),
-        "segments": SegmentService(
-            SegmentStore(records),
-            server.questions.questions.check_filters,
+        "segments": NamedItemService(
+            records,
+            SEGMENTS,
+            partial(check_segment, server.questions.questions.check_filters),
             (insights_with_segment, dashboards_with_segment),
         ),
     }

@@ -9,8 +9,8 @@ from msgspec import structs
 from fanion.insights.segments.model import SegmentRecord
 from fanion.insights.segments.schemas import NewSegment, SegmentChanges
 from fanion.insights.segments.service import SegmentService
-from fanion.insights.segments.store import SegmentSelection
 from fanion.projects.activity_api import ActivityPage, activity_page
+from fanion.projects.named_items.store import ItemSelection
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
@@ -34,10 +34,8 @@ class SegmentsApi(Controller):
 
         `search` is part of the name, in any case.
         """
-        page, query = request.page, SegmentSelection((search or "").strip(), deleted)
-        found, count = await segments.store.list_segments(
-            request.project.id, query, page.limit, page.offset
-        )
+        page, query = request.page, ItemSelection((search or "").strip(), deleted)
+        found, count = await segments.page(request.project.id, query, page.limit, page.offset)
         return page.with_results(list(found), count)
 
     @post("/", summary="Create a segment")
@@ -52,13 +50,13 @@ class SegmentsApi(Controller):
         Conditions name it as `{"type": "segment", "key": "id", "value": 5, "operator": "in"}`, or
         with `not_in` for the events that do not fulfil it.
         """
-        return await segments.create_segment(request.author, structs.asdict(data))
+        return await segments.create(request.author, structs.asdict(data))
 
     @get("/activity", summary="List the activity of all segments", scope="activity_log:read")
     async def all_activity(
         self, request: ManagementRequest, segments: NamedDependency[SegmentService]
     ) -> ActivityPage:
-        return await activity_page(request, segments.store.records, "Segment")
+        return await activity_page(request, segments.records, "Segment")
 
     @get("/{segment_id:str}", summary="Retrieve a segment")
     async def segment(
@@ -68,7 +66,7 @@ class SegmentsApi(Controller):
         segments: NamedDependency[SegmentService],
     ) -> SegmentRecord:
         """Return the segment, even if it is deleted."""
-        return await segments.store.get_segment(request.project.id, segment_id)
+        return await segments.get(request.project.id, segment_id)
 
     @patch("/{segment_id:str}", summary="Update a segment")
     async def change(
@@ -82,7 +80,7 @@ class SegmentsApi(Controller):
 
         A segment that insights or dashboards use cannot be deleted.
         """
-        return await segments.change_segment(request.author, segment_id, given_fields(data))
+        return await segments.change(request.author, segment_id, given_fields(data))
 
     @get(
         "/{segment_id:str}/activity",
@@ -95,8 +93,8 @@ class SegmentsApi(Controller):
         segment_id: FromPath[ObjectId],
         segments: NamedDependency[SegmentService],
     ) -> ActivityPage:
-        segment = await segments.store.get_segment(request.project.id, segment_id)
-        return await activity_page(request, segments.store.records, "Segment", str(segment.id))
+        segment = await segments.get(request.project.id, segment_id)
+        return await activity_page(request, segments.records, "Segment", str(segment.id))
 
     @delete("/{segment_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, segment_id: FromPath[str]) -> ASGIResponse:

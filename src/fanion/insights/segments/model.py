@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from fanion.errors import AppError, Invalid
+from fanion.errors import Invalid
 from fanion.projects.model import UserSummary
 
 NAME_CHARS_MAX: Final = 400
@@ -31,15 +31,6 @@ class SegmentRecord(PlainSegment, frozen=True, kw_only=True):
     created_by: UserSummary | None
     created_at: datetime
     updated_at: datetime
-
-
-class StaleSegment(AppError):
-    """The segment has changed since the caller read it."""
-
-    status, type, default_code = 409, "invalid_request", "conflict"
-    default_detail = (
-        "The segment was changed since you read it. Review the current version and try again."
-    )
 
 
 def no_such_segment(segment_id: int, at: str | None) -> Invalid:

@@ -1,7 +1,7 @@
 """The import of the actions of a document into a project."""
 
 from fanion.actions.model import PlainAction
-from fanion.actions.store import create_action, get_action, write_action
+from fanion.actions.store import ACTIONS
 from fanion.rest.validation import shared_fields
 from fanion.transfer.importing.target import ImportTarget, differing
 
@@ -19,12 +19,12 @@ def import_actions(target: ImportTarget) -> None:
         known = stored.get(entry.name)
         if known is None:
             values = shared_fields(entry, PlainAction)
-            created = create_action(target.connection, target.author, values)
+            created = ACTIONS.create(target.connection, target.author, values)
             target.actions[entry.name] = created.id
             target.report.created("action", entry.name)
             continue
         target.actions[entry.name] = known.id
         fields = differing(known, entry, _FIELDS)
         target.report.compared("action", entry.name, list(fields))
-        before = get_action(target.connection, target.project_id, known.id, for_update=True)
-        write_action(target.connection, target.author, before, fields)
+        before = ACTIONS.get(target.connection, target.project_id, known.id, for_update=True)
+        ACTIONS.write(target.connection, target.author, before, fields)

@@ -16,7 +16,7 @@ from fanion.insights.saved.store import (
     write_insight,
 )
 from fanion.insights.segments.model import PlainSegment
-from fanion.insights.segments.store import create_segment, get_segment, write_segment
+from fanion.insights.segments.store import SEGMENTS
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
@@ -51,15 +51,15 @@ def import_segments(target: ImportTarget) -> None:
         known = stored.get(entry.name)
         if known is None:
             values = _columns(target, shared_fields(entry, PlainSegment))
-            created = create_segment(target.connection, target.author, values)
+            created = SEGMENTS.create(target.connection, target.author, values)
             target.segments[entry.name] = created.id
             target.report.created("segment", entry.name)
             continue
         target.segments[entry.name] = known.id
         fields = differing(segment_entry(known, target.names), entry, _SEGMENT_FIELDS)
         target.report.compared("segment", entry.name, list(fields))
-        before = get_segment(target.connection, target.project_id, known.id, for_update=True)
-        write_segment(target.connection, target.author, before, _columns(target, fields))
+        before = SEGMENTS.get(target.connection, target.project_id, known.id, for_update=True)
+        SEGMENTS.write(target.connection, target.author, before, _columns(target, fields))
 
 
 def import_insights(target: ImportTarget) -> None:
