@@ -1,13 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { RotateCcw, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { useCanEdit, useProjectId } from "@/app/session";
+import { useProjectId } from "@/app/session";
 import { AskLink } from "@/insights";
-import { Button } from "@/ui/Button";
+import { DeletionButton } from "@/namedItems";
 import { LINK, Page } from "@/ui/Page";
 import { Failed, Skeleton } from "@/ui/States";
-import { toast, toastError } from "@/ui/Toast";
+import { toast } from "@/ui/Toast";
 import { words } from "@/words/actions";
 import { formatNumber } from "@/words/format";
 import { ActionForm } from "./ActionForm";
@@ -72,36 +71,11 @@ function Editor({ action }: { action: Action }) {
 }
 
 function ActionButtons({ action }: { action: Action }) {
-  const canEdit = useCanEdit();
   const change = useActionChange(action);
-  const hint = canEdit ? undefined : words.viewerHint;
-  const set = (deleted: boolean, text: string) =>
-    change.mutate({ deleted }, { onSuccess: () => toast({ text }), onError: toastError });
-  if (action.deleted) {
-    return (
-      <Button
-        icon={RotateCcw}
-        disabled={!canEdit}
-        title={hint}
-        isBusy={change.isPending}
-        onClick={() => set(false, words.restored(action.name))}
-      >
-        {words.restore}
-      </Button>
-    );
-  }
   return (
     <>
-      <AskLink about={aboutOf(action)} />
-      <Button
-        icon={Trash2}
-        disabled={!canEdit}
-        title={hint}
-        isBusy={change.isPending}
-        onClick={() => set(true, words.removed(action.name))}
-      >
-        {words.remove}
-      </Button>
+      {!action.deleted && <AskLink about={aboutOf(action)} />}
+      <DeletionButton item={action} words={words} change={change} />
     </>
   );
 }

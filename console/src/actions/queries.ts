@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
-import type { ActionsSearch } from "./search";
+import type { NamedItemsSearch } from "@/namedItems";
 
 export type Action = components["schemas"]["ActionBody"];
 
@@ -22,7 +22,7 @@ export const readActions = (projectId: string, search: string, signal: AbortSign
     }),
   );
 
-export const actionsQuery = (projectId: string, { q, deleted }: ActionsSearch) =>
+export const actionsQuery = (projectId: string, { q, deleted }: NamedItemsSearch) =>
   queryOptions({
     queryKey: ["actions", projectId, "list", q, deleted],
     queryFn: async ({ signal }) => {

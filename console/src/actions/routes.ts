@@ -1,12 +1,12 @@
 import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
-import { readActionsSearch } from "./search";
+import { readNamedItemsSearch } from "@/namedItems";
 
 const actionsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "actions",
-  validateSearch: readActionsSearch,
+  validateSearch: readNamedItemsSearch,
   component: lazyScreen(() => import("./ActionsPage")),
 });
 

@@ -1,13 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { RotateCcw, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { useCanEdit, useProjectId } from "@/app/session";
+import { useProjectId } from "@/app/session";
 import { AskLink } from "@/insights";
-import { Button } from "@/ui/Button";
+import { DeletionButton } from "@/namedItems";
 import { LINK, Page } from "@/ui/Page";
 import { Failed, Skeleton } from "@/ui/States";
-import { toast, toastError } from "@/ui/Toast";
+import { toast } from "@/ui/Toast";
 import { words } from "@/words/segments";
 import { bodyOf, draftOf } from "./draft";
 import { type Segment, segmentQuery } from "./queries";
@@ -65,36 +64,11 @@ function Editor({ segment }: { segment: Segment }) {
 }
 
 function SegmentButtons({ segment }: { segment: Segment }) {
-  const canEdit = useCanEdit();
   const change = useSegmentChange(segment);
-  const hint = canEdit ? undefined : words.viewerHint;
-  const set = (deleted: boolean, text: string) =>
-    change.mutate({ deleted }, { onSuccess: () => toast({ text }), onError: toastError });
-  if (segment.deleted) {
-    return (
-      <Button
-        icon={RotateCcw}
-        disabled={!canEdit}
-        title={hint}
-        isBusy={change.isPending}
-        onClick={() => set(false, words.restored(segment.name))}
-      >
-        {words.restore}
-      </Button>
-    );
-  }
   return (
     <>
-      <AskLink about={aboutOf(segment)} />
-      <Button
-        icon={Trash2}
-        disabled={!canEdit}
-        title={hint}
-        isBusy={change.isPending}
-        onClick={() => set(true, words.removed(segment.name))}
-      >
-        {words.remove}
-      </Button>
+      {!segment.deleted && <AskLink about={aboutOf(segment)} />}
+      <DeletionButton item={segment} words={words} change={change} />
     </>
   );
 }

@@ -1,14 +1,14 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
-import type { SegmentsSearch } from "./search";
+import type { NamedItemsSearch } from "@/namedItems";
 
 export type Segment = components["schemas"]["SegmentRecord"];
 
 /** A project has no more. */
 const ALL_MAX = 500;
 
-export const segmentsQuery = (projectId: string, { q, deleted }: SegmentsSearch) =>
+export const segmentsQuery = (projectId: string, { q, deleted }: NamedItemsSearch) =>
   queryOptions({
     queryKey: ["segments", projectId, "list", q, deleted],
     queryFn: async ({ signal }) => {

@@ -1,12 +1,12 @@
 import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
-import { readSegmentsSearch } from "./search";
+import { readNamedItemsSearch } from "@/namedItems";
 
 const segmentsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "segments",
-  validateSearch: readSegmentsSearch,
+  validateSearch: readNamedItemsSearch,
   component: lazyScreen(() => import("./SegmentsPage")),
 });
 
