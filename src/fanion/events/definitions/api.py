@@ -3,11 +3,12 @@
 Source: api.md, "Event definitions"; capture.md section 7.
 """
 
+from typing import Annotated
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, put
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, RequestBody
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 
 from fanion.events.definitions.details import DetailQuery, Marks, read_hidden
 from fanion.events.definitions.model import (
@@ -22,7 +23,6 @@ from fanion.events.definitions.schemas import (
     DefinitionReplacement,
     EventDefinitionBody,
     MarkChanges,
-    OwnerId,
     VolumeBody,
     VolumesBody,
     definition_body,
@@ -32,7 +32,7 @@ from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import no_choice
-from fanion.rest.validation import given_fields, normal_tags
+from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 
 
 class EventDefinitionsApi(Controller):
@@ -53,7 +53,7 @@ class EventDefinitionsApi(Controller):
         exclude_hidden: FromQuery[bool] = False,
         verified: FromQuery[bool | None] = None,
         tags: FromQuery[str | None] = None,
-        owner: OwnerId = None,
+        owner: Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)] = None,
     ) -> Paged[EventDefinitionBody]:
         """List definitions, those seen on the latest day first, then by name.
 

@@ -26,7 +26,6 @@ from fanion.events.definitions.property_store import (
     get_property,
 )
 from fanion.events.definitions.schemas import (
-    OwnerId,
     PropertyChanges,
     PropertyDefinitionBody,
     property_body,
@@ -35,7 +34,7 @@ from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import no_choice
-from fanion.rest.validation import given_fields, normal_tags
+from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 
 OWNERS: Final = ("event", "person", "group")
 
@@ -62,7 +61,7 @@ class PropertyDefinitionsApi(Controller):
         exclude_hidden: FromQuery[bool] = False,
         verified: FromQuery[bool | None] = None,
         tags: FromQuery[str | None] = None,
-        owner: OwnerId = None,
+        owner: Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)] = None,
     ) -> Paged[PropertyDefinitionBody]:
         """List property definitions by name.
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from litestar.params import QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.events.definitions.details import DESCRIPTION_CHARS_MAX
@@ -20,11 +19,10 @@ from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PROPERTY,
     UNSUPPORTED_OF_DEFINITION,
 )
-from fanion.rest.validation import INTEGER_MAX, shared_fields
+from fanion.rest.validation import shared_fields
 
 VOLUMES_MAX = 1_000  # names of events in one answer
 DefinitionName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
-OwnerId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
 
 
 class DetailChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
