@@ -13,7 +13,7 @@ from fanion.exports.batch.proxy_client import checked_addresses, checking_proxy
 from fanion.webhooks.client import Resolve
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
+    from obstore.store import S3Credential, S3Store
 
 # How long one request may take, and how long it is tried again after 5xx and lost connections.
 TIMEOUT: Final = timedelta(minutes=1)
@@ -119,7 +119,7 @@ def _open_store(config: S3Config, keys: S3Keys, proxy: str | None) -> "S3Store":
     """Build the client, for which the server's own credentials and settings do not count."""
     from obstore.store import S3Store
 
-    signing = {
+    signing: S3Credential = {
         "access_key_id": keys.aws_access_key_id,
         "secret_access_key": keys.aws_secret_access_key,
         "token": None,
@@ -141,7 +141,7 @@ def _open_store(config: S3Config, keys: S3Keys, proxy: str | None) -> "S3Store":
             **({} if proxy is None else {"proxy_url": proxy}),
         },
         retry_config={"retry_timeout": _RETRIED},
-        credential_provider=lambda: signing,  # type: ignore[arg-type]
+        credential_provider=lambda: signing,
     )
 
 

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from dateutil.relativedelta import relativedelta
-
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.funnels.first_time_sql import is_event_of
 from fanion.insights.funnels.parts import Window
@@ -130,8 +128,7 @@ class FunnelSql:
 
 def end_of_window(start: datetime, window: Window) -> datetime:
     """Return when the window of a try ends that begins at a time."""
-    length = relativedelta(**{f"{window.unit}s": window.number})  # type: ignore[arg-type]
-    return min(start + length, max(start, _LAST))
+    return min(window.after(start), max(start, _LAST))
 
 
 def ranks_of(query: FunnelsQuery) -> list[int]:

@@ -5,7 +5,10 @@ Source: insights.md, section 5.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal, Self, get_args
+
+from dateutil.relativedelta import relativedelta
 
 from fanion.errors import Invalid
 from fanion.insights.entities import FIRST_TIMES, NAMES_OF_ENTITY, PERSON_MATHS, Entity
@@ -46,6 +49,12 @@ class Window(Options):
     days: Annotated[
         int | None, whole(1, WINDOW_SECONDS_MAX // _SECONDS["day"], "funnel_window_days")
     ] = None
+
+    def after(self, start: datetime) -> datetime:
+        """Return when a window ends that begins at a time."""
+        if self.unit == "month":
+            return start + relativedelta(months=self.number)
+        return start + timedelta(seconds=self.number * _SECONDS[self.unit])
 
     def completed(self, fields: Fields) -> Self:
         if self.days is not None:

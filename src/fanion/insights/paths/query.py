@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
-from dateutil.relativedelta import relativedelta
-
 from fanion.insights.dates.intervals import DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.entities import Entity
@@ -129,9 +127,8 @@ class WithinFunnel(Options):
     @property
     def gap_us(self) -> int:
         """Return the window of the funnel: a path is not cut within it."""
-        window = self.funnel.window
-        length = relativedelta(**{f"{window.unit}s": window.number})  # type: ignore[arg-type]
-        return (_MONTHS_FROM + length - _MONTHS_FROM) // timedelta(microseconds=1)
+        length = self.funnel.window.after(_MONTHS_FROM) - _MONTHS_FROM
+        return length // timedelta(microseconds=1)
 
 
 def _within_funnel(fields: Fields, _: str, before: Before) -> WithinFunnel | None:
