@@ -260,7 +260,7 @@ def test_brackets_windows_and_sums_are_chosen_in_the_builder(
     expect(field).to_have_accessible_description(re.compile("Whole numbers above 0"))
     field.fill("1, 2")
     page.get_by_role("switch", name="Windows of 24 hours from the first event").click()
-    console.choose(page.get_by_role("combobox", name="What is told of them"), "Sum of a property")
+    console.choose(page.get_by_role("combobox", name="Measure"), "Sum of a property")
     page.get_by_role("combobox", name="Property", exact=True).fill("amount")
     page.get_by_role("option", name="amount").first.click()
     expect(sentence(console)).to_contain_text(

@@ -1,4 +1,4 @@
-/** The breakdowns of the tables, by API names; ExternalClicks has a query of its own. */
+/** The breakdowns of the tables, by API names; ExternalClicks uses another query. */
 export const BREAKDOWNS = [
   "Page",
   "InitialPage",

@@ -65,7 +65,7 @@ export const words = {
     description: "Description",
     saveDescription: "Save description",
     owner: "Owner",
-    noOwner: "Nobody",
+    noOwner: "No owner",
     verified: "Verified",
     verifiedHint: "Known to be correct. Marked so where you choose events and properties.",
     hidden: "Hidden",

@@ -37,7 +37,7 @@ export const words = {
   },
   intervals: "Intervals shown",
   occurrences: "Minimum times",
-  aggregation: "What is told of them",
+  aggregation: "Measure",
   aggregations: {
     count: "How many come back",
     sum: "Sum of a property",

@@ -233,7 +233,7 @@ class Bins:
 
     Attributes:
         number: How many there are, besides the one in which the largest time has its place; 0 if
-            nobody converted.
+            no one converted.
     """
 
     start: int = 0

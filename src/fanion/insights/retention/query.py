@@ -48,7 +48,7 @@ _PERIODS: Final[dict[str, Interval]] = {
     "Week": "week",
     "Month": "month",
 }
-# Whether persons have windows of their own, by the words of the API.
+# Whether windows begin with each person, by the words of the API.
 _WINDOWS: Final = {"strict_calendar_dates": False, "24_hour_windows": True}
 # The length of the windows that stand for each interval, as PostHog has them.
 _WIDTHS: Final[dict[Interval, timedelta]] = {
@@ -120,7 +120,7 @@ class RetentionQuery(Options):
         has_windows: Whether intervals after the first are windows that begin with the person's
             first event.
         sizes: How many intervals each value after the first covers; empty for one each.
-        aggregation: What is told of who came back: their number, or beside it the sum of a
+        aggregation: The measure of returning persons: their number, or beside it the sum of a
             property of their events, or that sum for each of them.
         aggregated: The property of a sum or an average.
     """

@@ -1,4 +1,4 @@
-"""The sets of rows in which each person began, and in which it came back, as bits of two numbers.
+"""The rows in which each person began, and those in which they returned, as bits of two numbers.
 
 Source: insights.md, sections 6 and 17.
 """

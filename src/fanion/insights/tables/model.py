@@ -23,7 +23,7 @@ class AnswerTable:
     """The numbers of an answer as rows.
 
     Attributes:
-        names: The columns, each by a name of its own.
+        names: The columns, no two of which have the same name.
         types: The event store's type of each column, where it gives one.
     """
 

@@ -14,7 +14,7 @@ export interface FunnelStep {
   count: number;
   /** Whether it may be skipped. */
   isOptional: boolean;
-  /** Seconds since the required step before; null if nobody reached this one. */
+  /** Seconds since the required step before; null if no one reached this step. */
   average: number | null;
   median: number | null;
 }

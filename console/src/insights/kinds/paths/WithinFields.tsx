@@ -23,7 +23,7 @@ export function WithinFields({ within, onChange, error }: Props) {
     value: String(-place - 1),
     label: words.droppedStep(place + 1, names[place] ?? ""),
   }));
-  // Nothing lies before the first step, and nobody drops out before it.
+  // Nothing lies before the first step, and no one drops out before it.
   const steps = isBetween ? reached.slice(1) : [...reached, ...dropped.slice(1)];
   const withType = (type: WithinFunnel["type"]): WithinFunnel =>
     type === "funnel_path_between_steps" && within.step < 2

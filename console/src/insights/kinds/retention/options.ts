@@ -11,7 +11,7 @@ export const MEANS = ["weighted", "simple", "none"] as const;
 /** Only the table, or a curve above it. */
 export const DISPLAYS = ["ActionsTable", "ActionsLineGraph"] as const;
 export const FORMATS = ["percentage", "numeric"] as const;
-/** What is told of those who came back: their number, or the sum of a property of their events. */
+/** The measure of returning persons: their number, or the sum of a property of their events. */
 export const AGGREGATIONS = ["count", "sum", "avg"] as const;
 export const INTERVALS_MAX = 64;
 export const OCCURRENCES_MAX = 1_000_000;

@@ -1,8 +1,8 @@
 import type { Question } from "@/insights/question/model";
 import { isOfWeek, optionsOf, withOptions } from "./options";
 
-/** Return the question without what its chart does not show. Hours of the week are of one series, which has no
- * breakdown, and each counts the persons of its own hours. */
+/** Return the question without what its chart does not show: weekdays with hours have one series and no
+ * breakdown, and persons are counted in each hour. */
 export function shownQuestion(question: Question): Question {
   const { display } = optionsOf(question);
   if (!isOfWeek(display)) return question;
