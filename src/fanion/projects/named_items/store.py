@@ -28,7 +28,7 @@ from fanion.projects.organizations.store import USER_SUMMARY
 
 
 class NamedItem(Protocol):
-    """What a project has under a name that no other of its kind has, and can delete and restore."""
+    """Item whose name no other of its kind in a project has; it can be deleted and restored."""
 
     @property
     def id(self) -> int: ...
