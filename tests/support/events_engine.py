@@ -37,7 +37,9 @@ def next_project() -> int:
 
 def engines_for(test: Callable[..., Any], engines: Sequence[str]) -> Sequence[pytest.ParameterSet]:
     """Return a test's engines, of which only chDB runs random examples; the others are long."""
-    named = (CHDB,) if getattr(test, "is_hypothesis_test", False) else engines
+    marks = getattr(test, "pytestmark", ())
+    is_random = getattr(test, "is_hypothesis_test", False) or "random" in {m.name for m in marks}
+    named = (CHDB,) if is_random else engines
     return [pytest.param(name, marks=() if name == CHDB else AGAIN) for name in named]
 
 

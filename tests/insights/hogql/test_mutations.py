@@ -126,6 +126,7 @@ async def test_mutated_texts_see_nothing_else(asker: Asker) -> None:
     assert await answered(asker, 37, 300) > 20
 
 
+@pytest.mark.random
 @pytest.mark.long("ten thousand texts, of which the event store answers some thousand")
 @pytest.mark.parametrize("seed", range(10))
 async def test_many_mutated_texts_see_nothing_else(asker: Asker, seed: int) -> None:
