@@ -28,6 +28,9 @@ TWICE = "shards_with_replicas"
 # Two names of this machine, since the engine takes shards of one address for replicas.
 HOSTS = ("127.0.0.1", "localhost")
 SHARDS = len(HOSTS)
+# Between two looks for mutations. Those of the embedded engine grow up to a minute, and only its
+# own callers end them (`resume_mutations`).
+LONGEST_PAUSE = "background_processing_pool_task_sleep_seconds_when_no_work_max"
 
 # A shard is local, because the port is the server's own, on which nothing listens.
 _SHARD = """
@@ -160,7 +163,7 @@ def _arguments(folder: Path) -> tuple[str, str]:
             shards_twice=_TWICE,
         )
     )
-    options = {"config-file": str(config), **EMBEDDED_OPTIONS}
+    options = {"config-file": str(config), **EMBEDDED_OPTIONS, LONGEST_PAUSE: 1}
     filters = "{" + ", ".join(f"'{name}': '{text}'" for name, text in _FILTERS.items()) + "}"
     defaults = {DISTRIBUTED: {"additional_table_filters": filters}}
     return f"{folder}/store?{urlencode(options)}", json.dumps(defaults)
