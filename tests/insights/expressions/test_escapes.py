@@ -80,6 +80,7 @@ async def test_mutated_expressions_see_nothing_else(asker: Asker, door: str) -> 
     assert await answered(asker, door, 37, 120) > 3
 
 
+@pytest.mark.random
 @pytest.mark.long("thousands of expressions, of which the event store answers some hundred")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("door", DOORS)
