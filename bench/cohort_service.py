@@ -161,7 +161,7 @@ class Meanwhile:
         runs: How often the work was done.
     """
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)

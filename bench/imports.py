@@ -1,4 +1,7 @@
-"""Imports of files, beside the same events sent to `/batch/`, and flags beside an import."""
+"""Imports of files, beside the same events sent to `/batch/`.
+
+Also flags, beside an import and exports at once.
+"""
 
 import asyncio
 import subprocess
@@ -13,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from bench import decide, paced, servers
+from bench.cohort_service import Meanwhile
 from bench.ingestion import send, wait_until_ingested
 from bench.processor_time import used_s
 from bench.report import Row
@@ -58,13 +62,16 @@ def _flags(server: RealServer, keys: Keys, file: Path) -> Row:
     body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
     url = f"{server.url}/decide?v=3"
     alone = paced.post(url, body, DECIDE_PER_S)
-    with _begun(server, keys, file) as running:
+    with (
+        _begun(server, keys, file) as running,
+        Meanwhile(lambda: _export(server, keys, file)) as exports,
+    ):
         beside = paced.post(url, body, DECIDE_PER_S)
         assert running.poll() is None, "the import ended before the measurement"
         running.communicate()
     assert alone.failed == beside.failed == 0, (alone, beside)
     return Row(
-        f"decide, {FLAGS} flags, beside an import",
+        f"decide, {FLAGS} flags, beside an import and {exports.runs} exports",
         f"p99 {beside.p99_ms:.1f} ms, p50 {beside.p50_ms:.1f} ms",
         f"p99 {alone.p99_ms:.1f} ms alone",
         TIMES_SLOWER_MAX * alone.p99_ms / beside.p99_ms,
@@ -100,10 +107,22 @@ def _imported(
 
 
 def _begun(server: RealServer, keys: Keys, file: Path) -> "subprocess.Popen[bytes]":
+    command = ("import-events", str(file), "--from", "posthog", "--json")
+    return _command(server, keys, *command)
+
+
+def _export(server: RealServer, keys: Keys, imported: Path) -> None:
+    """Write all events to a new file, by a process of its own, which takes no time from ours."""
+    with TemporaryDirectory(dir=imported.parent) as folder:
+        running = _command(server, keys, "events", "export", "--output", f"{folder}/events.csv")
+        running.communicate()
+    assert running.returncode == 0
+
+
+def _command(server: RealServer, keys: Keys, *command: str) -> "subprocess.Popen[bytes]":
     target = ("--host", server.url, "--project", "1", "--personal-key", keys.personal_api_key)
-    command = ("import-events", str(file), "--from", "posthog", *target, "--json")
     return subprocess.Popen(
-        [sys.executable, "-m", "fanion", *command],
+        [sys.executable, "-m", "fanion", *command, *target],
         env=server.environment(),
         stdout=subprocess.PIPE,
     )
