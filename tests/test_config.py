@@ -85,6 +85,18 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_PROT": "1"},
         "FANION_PROT is not a setting; docs/configuration.md lists them all.",
     ),
+    "a user of an embedded store": (
+        {"FANION_EVENTS_SQL_URL": "clickhouse://sql@h/d"},
+        "FANION_EVENTS_SQL_URL needs a ClickHouse server, in EVENTS_URL too: the embedded event "
+        "store has no users",
+    ),
+    "a user of another database": (
+        {
+            "FANION_EVENTS_URL": "clickhouse://h/d",
+            "FANION_EVENTS_SQL_URL": "clickhouse://sql@h/e",
+        },
+        "FANION_EVENTS_SQL_URL must name the database of EVENTS_URL",
+    ),
     "no number": ({"FANION_PORT": "http"}, "FANION_PORT: expected int, got 'http'"),
     "no boolean": (
         {"FANION_WEBHOOKS_ALLOW_PRIVATE": "maybe"},
@@ -383,13 +395,15 @@ def test_a_wrong_value_is_reported_in_one_line_that_names_it(name: str) -> None:
     [
         ("database_url", "postgresql://user:s3cret@db.example/fanion"),
         ("events_url", "clickhouse://user:s3cret@db.example/fanion"),
+        ("events_sql_url", "clickhouse://user:s3cret@db.example/fanion"),
         ("log_url", "kafka://user:s3cret@broker.example:9092/fanion"),
         ("smtp_url", "smtps://user:s3cret@mail.example"),
     ],
 )
 def test_what_may_hold_a_password_is_not_returned(field: str, url: str) -> None:
     mail = {"mail_from": "a@example.com", "public_url": "https://fanion.example.com"}
-    values: dict[str, Any] = {"database_url": "postgresql://h/d", field: url, **mail}
+    stores = {"database_url": "postgresql://h/d", "events_url": "clickhouse://h/fanion"}
+    values: dict[str, Any] = {**stores, field: url, **mail}
 
     returned = repr(read_settings({}, values))
 

@@ -37,6 +37,11 @@ class SettingFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     HTTP interface; `?cluster=name` divides events among the shards of a
     [cluster](clickhouse-cluster.md).
     """
+    events_sql_url: str = ""
+    """URL of the same ClickHouse database with another user, by whom SQL that people write runs.
+    [Row policies](sql.md#row-policies) hide other projects from this user. Empty: the user of
+    `FANION_EVENTS_URL`.
+    """
     log_url: str = ""
     """URL of an accept log in [Kafka](kafka.md), which requires PostgreSQL.
     It is `kafka://user:password@host:9092,host:9092/name`, `kafkas://` with TLS, with the options

@@ -18,6 +18,7 @@ from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 from fanion.config.roles import Role, read_roles
 from fanion.config.stores import (
     are_embedded,
+    check_events_sql_url,
     check_events_url,
     check_records_url,
     check_stores_of_roles,
@@ -39,7 +40,14 @@ PROPERTY_COLUMNS_MAX = 100
 QUESTIONS_MAX = 1_000
 # The values of these settings are never printed.
 MAY_HOLD_PASSWORD = frozenset(
-    {"database_url", "events_url", "log_url", "smtp_url", "oidc_client_secret"}
+    {
+        "database_url",
+        "events_url",
+        "events_sql_url",
+        "log_url",
+        "smtp_url",
+        "oidc_client_secret",
+    }
 )
 
 
@@ -124,6 +132,8 @@ class Settings(SettingFields, frozen=True, kw_only=True, forbid_unknown_fields=T
             check_records_url(self.database_url)
         if self.events_url:
             check_events_url(self.events_url)
+        if self.events_sql_url:
+            check_events_sql_url(self.events_sql_url, self.events_url)
         if self.log_url:
             read_kafka_url(self.log_url)
             if self.records_url.startswith("sqlite"):

@@ -46,13 +46,16 @@ def check_records_url(url: str) -> None:
     _require_options(name, url, _RECORDS_OPTIONS[scheme])
 
 
-def check_events_url(url: str) -> None:
+def check_events_url(url: str, name: str = "EVENTS_URL") -> None:
     """Check the URL of the event store.
+
+    Args:
+        name: The setting.
 
     Raises:
         ValueError: The URL is wrong. The text repeats nothing that may be a password.
     """
-    name, scheme = "EVENTS_URL", _url_scheme(url)
+    scheme = _url_scheme(url)
     _require_scheme(name, url, ("chdb", "clickhouse", "clickhouses"), _EVENTS_OPTIONS)
     parts = _split_url(name, url)
     if scheme == "chdb" and (parts.netloc or not parts.path.startswith("/")):
@@ -62,6 +65,23 @@ def check_events_url(url: str) -> None:
     if scheme != "chdb" and "/" in parts.path.strip("/"):
         raise ValueError(f"{name} must end with the name of one database, got {parts.path!r}")
     _require_options(name, url, _EVENTS_OPTIONS[scheme])
+
+
+def check_events_sql_url(url: str, events_url: str) -> None:
+    """Check the URL of the user that runs SQL of people.
+
+    Raises:
+        ValueError: It is wrong, or the event store is no ClickHouse server.
+    """
+    name = "EVENTS_SQL_URL"
+    check_events_url(url, name)
+    if not events_url or "chdb" in (_url_scheme(url), _url_scheme(events_url)):
+        raise ValueError(
+            f"{name} needs a ClickHouse server, in EVENTS_URL too: the embedded event store has no "
+            "users"
+        )
+    if urlsplit(url).path.strip("/") != urlsplit(events_url).path.strip("/"):
+        raise ValueError(f"{name} must name the database of EVENTS_URL")
 
 
 def check_stores_of_roles(roles: frozenset[Role], records_url: str, events_url: str) -> None:

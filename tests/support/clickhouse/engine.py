@@ -11,6 +11,7 @@ from chdb import ChdbError
 
 from tests.support.clickhouse.alone import alone
 from tests.support.clickhouse.message import Message
+from tests.support.clickhouse.policies import Denied, settings_of
 
 _CODE = re.compile(r"Code: (\d+)\. DB::Exception")
 _FORMAT = re.compile(rb"\bFORMAT\s+(\w+)\s*;?\s*$", re.IGNORECASE)
@@ -92,10 +93,10 @@ class Engine:
         """
         session = self._session()
         try:
-            settings = {**self._defaults.get(message.database, {}), **message.settings}
-            session.become(message.database, settings)
+            own = self._defaults.get(message.database, {})
+            session.become(message.database, settings_of(message, own))
             return _run(session.handle, message)
-        except (ChdbError, RuntimeError) as error:
+        except (ChdbError, RuntimeError, Denied) as error:
             raise Refused(str(error)) from None
         finally:
             if "readonly" in session.settings:  # nothing can be set there any more

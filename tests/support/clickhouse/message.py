@@ -4,6 +4,7 @@ import gzip
 import io
 import re
 import zlib
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
@@ -78,6 +79,7 @@ class Message:
     database: str
     query_id: str
     encoding: str
+    user: str
 
     @property
     def insert(self) -> Insert | None:
@@ -108,7 +110,13 @@ def read_message(target: str, headers: Mapping[str, str], body: bytes) -> Messag
         parameters.get("database", "") or headers.get("X-ClickHouse-Database", "") or "default",
         parameters.get("query_id", ""),
         _answer_encoding(parameters, headers),
+        _user(headers.get("Authorization", "")),
     )
+
+
+def _user(authorization: str) -> str:
+    kind, _, login = authorization.partition(" ")
+    return b64decode(login).decode().partition(":")[0] if kind == "Basic" else ""
 
 
 def _is_setting(name: str) -> bool:

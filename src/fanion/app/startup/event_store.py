@@ -45,6 +45,7 @@ async def open_event_store(start: ServerStart, records: Records) -> "AsyncGenera
         settings.event_store_url,
         _gate_limits(settings),
         QuestionLimits(settings.question_s, settings.question_memory_bytes),
+        settings.events_sql_url,
     )
     opening = asyncio.create_task(
         _open_events_with_retries(events, records, start.context.now, tried)

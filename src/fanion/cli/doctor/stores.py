@@ -38,8 +38,10 @@ from fanion.events.ownership_store import (
     is_empty,
     read_installation,
 )
+from fanion.events.storage.client import engine_at
 from fanion.events.storage.cluster_health import ClusterHealth, problems, risks, size_text
 from fanion.events.storage.inspection import Inspected, inspect_event_store
+from fanion.events.storage.sql_user import SqlUser
 from fanion.events.storage.store import cost_of_text
 from fanion.ingest.ledger.comparison import ADVICE as ADVICE_ON_LOSS
 from fanion.ingest.ledger.comparison import (
@@ -117,6 +119,8 @@ async def examine_stores(
     checks["event store"] = partial(_check_events, server, are_records_named and not damaged)
     if "events_url" in problems:
         checks["event store"] = partial(_not_checked, "event store", "EVENTS_URL")
+    elif settings.events_sql_url and Role.API in settings.roles:
+        checks["SQL user"] = _check_sql_user
     findings = damaged
     for what, check in checks.items():
         findings += await _run_check(what, check, settings)
@@ -321,6 +325,16 @@ async def _check_events(
     if folder is None:
         findings.append(_clock_finding("events clock", found_s, "the event store"))
     return findings
+
+
+async def _check_sql_user(settings: Settings) -> Sequence[Finding]:
+    """Check what the user sees by whom SQL of people runs."""
+    user = SqlUser(engine_at(settings.events_sql_url))
+    try:
+        await asyncio.to_thread(user.open, 1)
+    finally:
+        user.lanes.close()
+    return [Finding("SQL user", True, "sees one project, and cannot write")]
 
 
 async def _read_own_ledger(settings: Settings, now: datetime) -> Counted:

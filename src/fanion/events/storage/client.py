@@ -184,12 +184,12 @@ def open_clients(
         migrate_events(clients[0], version, engine.cluster)
         clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
-            _apply_settings(client, {**READ_SETTINGS, **engine.reads})
+            apply_settings(client, {**READ_SETTINGS, **engine.reads})
     except (ClickHouseError, OSError) as error:
-        _close(clients)
+        close(clients)
         raise open_error(engine, error) from None
     except (SchemaRefused, StartRefused, EventStoreUnavailable):
-        _close(clients)
+        close(clients)
         raise
     if engine.folder is not None:
         _release_pages_of_engine()
@@ -238,8 +238,14 @@ def _used_elsewhere(engine: Engine) -> StartRefused:
     )
 
 
-def open_error(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRefused:
-    """Return the error for a store that cannot be opened, by whether waiting may help."""
+def open_error(
+    engine: Engine, error: Exception, setting: str = "FANION_EVENTS_URL"
+) -> EventStoreUnavailable | StartRefused:
+    """Return the error for a store that cannot be opened, by whether waiting may help.
+
+    Args:
+        setting: The setting that names the store.
+    """
     code = getattr(error, "code", None)
     if code == _NO_DATABASE:
         why = "there is no such database"
@@ -249,7 +255,7 @@ def open_error(engine: Engine, error: Exception) -> EventStoreUnavailable | Star
         why = f"the account lacks a right: {_first_line(error)}"
     else:
         return EventStoreUnavailable(f"{engine.where} cannot be opened: {_first_line(error)}")
-    return StartRefused(f"FANION_EVENTS_URL: {engine.where} cannot be used: {why}")
+    return StartRefused(f"{setting}: {engine.where} cannot be used: {why}")
 
 
 def _is_used(folder: Path, *, by_others: bool = False) -> bool:
@@ -283,7 +289,7 @@ def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
     return inserts, reads
 
 
-def _close(clients: Sequence[Client]) -> None:
+def close(clients: Sequence[Client]) -> None:
     for client in clients:
         client.close()
 
@@ -323,7 +329,7 @@ def cancel_statement(client: Client, token: str) -> None:
     client.command(CANCEL, {"mark": f"/* {token} */"})
 
 
-def _apply_settings(client: Client, settings: Mapping[str, int]) -> None:
+def apply_settings(client: Client, settings: Mapping[str, int]) -> None:
     for name, value in settings.items():
         client.set_client_setting(name, value)
 
@@ -378,7 +384,7 @@ class Lanes:
     def close(self) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=True)
-        _close(self._clients)
+        close(self._clients)
 
 
 def _public_error(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:

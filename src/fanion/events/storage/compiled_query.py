@@ -18,11 +18,13 @@ class QuestionLimits:
 
     Attributes:
         threads: 0 for as many as the store gives any statement.
+        sql_of: The project of people who wrote SQL of the statement; None if nobody did.
     """
 
     seconds: int = 30
     memory_bytes: int = 10**9
     threads: int = 0
+    sql_of: int | None = None
 
     @property
     def settings(self) -> dict[str, int]:
@@ -127,10 +129,10 @@ class TableResult:
 
 
 def run_table(
-    client: Client, statement: str, parameters: Mapping[str, Any], limits: TableLimits
+    client: Client, statement: str, parameters: Mapping[str, Any], own: Mapping[str, int | str]
 ) -> TableResult:
     newer = {name: value for name, value in _NEWER.items() if name in client.server_settings}
-    settings = {**newer, **limits.settings}
+    settings = {**newer, **own}
     answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     types = [kind.name for kind in answer.column_types]
     if not types:  # an answer without rows has no columns either
@@ -158,8 +160,7 @@ def run_question(
     client: Client,
     statement: str,
     parameters: Mapping[str, Any],
-    limits: QuestionLimits,
+    settings: Mapping[str, int | str],
 ) -> QuestionResult:
-    settings = limits.settings
-    answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
+    answer = client.query(statement, dict(parameters), settings=dict(settings), tz_mode="aware")
     return QuestionResult(answer.result_columns, rows_read(client, answer))

@@ -71,6 +71,11 @@ class Reads:
             (lanes["jobs"], JOB_LANES),
         )
 
+    @property
+    def sql_lanes(self) -> int:
+        """Return how many statements with SQL of people run at once."""
+        return self.people.gate.limits.at_once + BEHIND.at_once
+
     @asynccontextmanager
     async def turn(self, project_id: int) -> AsyncGenerator[None]:
         """Hold a turn of the user for whom the request reads. Jobs of the server need none.
@@ -86,12 +91,24 @@ class Reads:
         async with self.people.turn(project_id):
             yield
 
-    async def run(self, read: Callable[..., _T], statement: str, *arguments: Any) -> _T:
-        """Run a statement in the lanes of the turn. If cancelled, it is ended in the store."""
+    async def run(
+        self,
+        read: Callable[..., _T],
+        statement: str,
+        *arguments: Any,
+        lanes: Lanes | None = None,
+    ) -> _T:
+        """Run a statement. If cancelled, it is ended in the store.
+
+        Args:
+            lanes: Those of the turn by default.
+        """
         async with self.turn(0):  # a read of a request that has no turn yet gets one here
             token = uuid4().hex
+            if lanes is None:
+                lanes = self.lanes[lane_of_turn()]
             running = asyncio.ensure_future(
-                self.lanes[lane_of_turn()].run(read, mark_statement(statement, token), *arguments)
+                lanes.run(read, mark_statement(statement, token), *arguments)
             )
             try:
                 return await asyncio.shield(running)

@@ -32,6 +32,7 @@ from fanion.events.ownership_store import (
 from fanion.events.storage.client import (
     Lanes,
     Rows,
+    close,
     engine_at,
     engine_version,
     open_clients,
@@ -74,6 +75,7 @@ from fanion.events.storage.project_rows import COUNT, erase_project
 from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.reads import Reads
 from fanion.events.storage.session_rows import SessionRows, WriteRows
+from fanion.events.storage.sql_user import SqlUser, of_project
 from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import read_values
 from fanion.events.storage.writes import Writes
@@ -162,6 +164,7 @@ class EventStore:
             interface.
         limits: The limits of reads of users at once.
         reads: The limits of one statement that reads for a user.
+        sql_url: The same store, by the user that runs SQL of people; "" to run it by that of `url`.
 
     Attributes:
         engine: The engine that the URL names.
@@ -176,9 +179,14 @@ class EventStore:
     """
 
     def __init__(
-        self, url: str, limits: GateLimits | None = None, reads: QuestionLimits | None = None
+        self,
+        url: str,
+        limits: GateLimits | None = None,
+        reads: QuestionLimits | None = None,
+        sql_url: str = "",
     ) -> None:
         self.engine = engine_at(url)
+        self._sql = SqlUser(engine_at(sql_url)) if sql_url else None
         self._writes = Writes()
         self._inserts, self._ingests, self._probes = (
             Lanes("insert", self._writes),
@@ -242,11 +250,20 @@ class EventStore:
             self._cluster = await asyncio.to_thread(open_cluster, self.engine, inserts[0])
         if reason := cost_of_text(version):
             structlog.get_logger().warning("events_sent_as_text", engine=version, reason=reason)
+        if self._sql is not None:
+            await self._open_sql(self._sql, (*inserts, *reads))
         self._inserts.open(inserts)
         for lanes, size in self._sizes:
             lanes.open(reads[:size])
             reads = reads[size:]
         self.opened.set()
+
+    async def _open_sql(self, sql: SqlUser, opened: Sequence[Client]) -> None:
+        try:
+            await asyncio.to_thread(sql.open, self._reads.sql_lanes)
+        except BaseException:
+            close(opened)
+            raise
 
     async def _open_own(self, records: Records, number: int) -> tuple[list[Client], list[Client]]:
         """Open a number of clients that read, of the store that belongs to these records."""
@@ -270,8 +287,7 @@ class EventStore:
         try:
             await bind_event_store(records, marks[-1])
         except BaseException:
-            for client in (*opened[0], *opened[1]):
-                client.close()
+            close((*opened[0], *opened[1]))
             raise
         return opened
 
@@ -284,6 +300,8 @@ class EventStore:
         """Wait for running calls, then close the folder or the connections."""
         for lanes in (self._inserts, *(lanes for lanes, _ in self._sizes)):
             await asyncio.to_thread(lanes.close)
+        if self._sql is not None:
+            await asyncio.to_thread(self._sql.lanes.close)
         if self._cluster is not None:
             await asyncio.to_thread(self._cluster.close)
 
@@ -444,7 +462,9 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
             EventRejected: A value cannot be compared.
         """
-        return await self._reads.run(run_question, statement, parameters, limits)
+        lanes, own = self._user_of(limits)
+        settings = {**limits.settings, **own}
+        return await self._reads.run(run_question, statement, parameters, settings, lanes=lanes)
 
     async def table(
         self, statement: str, parameters: Mapping[str, Any], limits: TableLimits
@@ -456,7 +476,15 @@ class EventStore:
             StatementFailed: The engine refused the statement, or it took too much.
             EventStoreUnavailable: The event store failed.
         """
-        return await self._reads.run(run_table, statement, parameters, limits)
+        lanes, own = self._user_of(limits.question)
+        settings = {**limits.settings, **own}
+        return await self._reads.run(run_table, statement, parameters, settings, lanes=lanes)
+
+    def _user_of(self, limits: QuestionLimits) -> tuple[Lanes | None, Mapping[str, str]]:
+        """Return the connections for a statement, with their settings; None for the usual ones."""
+        if self._sql is None or limits.sql_of is None:
+            return None, {}
+        return self._sql.lanes, of_project(limits.sql_of)
 
     async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         """Run a statement of `values_query`.

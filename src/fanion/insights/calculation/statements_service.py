@@ -120,7 +120,8 @@ class Statements:
             IncompleteSession: The statement does not read whole sessions, and met a long one.
             UnreadableColumn: The statement cannot read the column of a property.
         """
-        limits = replace(self.limits, threads=self.threads())
+        sql_of = project_id if self.sql_at else None
+        limits = replace(self.limits, threads=self.threads(), sql_of=sql_of)
         try:
             async with self.turns.turn(project_id):
                 answer = await self.events.question(statement.text, statement.parameters, limits)

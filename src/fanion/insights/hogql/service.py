@@ -254,7 +254,8 @@ async def _load_cohorts(records: Records, project_id: int) -> "Sequence[CohortRo
 
 async def _run(calculation: Calculation, statement: "SqlStatement") -> TableResult:
     statements = calculation.statements
-    question = replace(statements.limits, threads=statements.threads())
+    of = calculation.project.id
+    question = replace(statements.limits, threads=statements.threads(), sql_of=of)
     limits = TableLimits(question, ROWS_MAX + 1, RESULT_BYTES_MAX, calculation.zone.key)
     sent = statement.statement
     try:

@@ -1,0 +1,93 @@
+"""The user by whom SQL of people runs on a ClickHouse server: it sees one project and cannot write.
+
+The stand-in plays this user; what a server refuses by itself is compared with its documentation.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fanion.cli.doctor.stores import _check_sql_user, _run_check
+from fanion.config import read_settings
+from fanion.errors import StartRefused
+from fanion.events.storage.compiled_query import QuestionLimits, TableLimits
+from fanion.events.storage.sql_user import PROJECT, TABLES
+from fanion.events.storage.store import EventStore
+from tests.events.test_store import event, insert
+from tests.support.clickhouse.policies import SQL_USER
+from tests.support.clickhouse.server import DISTRIBUTED, SERVER, ClickHouse
+from tests.support.events_engine import AGAIN, next_project
+
+# A text as a guard with a hole would send it.
+UNGUARDED = "SELECT count(), uniqExact(project_id) FROM events"
+POLICIES = Path(__file__).parents[2] / "deploy" / "clickhouse" / "sql-user.sql"
+
+
+def by(user: str, url: str) -> str:
+    return url.replace("://", f"://{user}:secret@")
+
+
+@pytest.fixture(params=[SERVER, pytest.param(DISTRIBUTED, marks=AGAIN)])
+async def store(
+    request: pytest.FixtureRequest, clickhouse_server: ClickHouse
+) -> AsyncIterator[EventStore]:
+    url = clickhouse_server.url(request.param)
+    store = EventStore(url, sql_url=by(SQL_USER, url))
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def test_sql_of_people_sees_their_project_whatever_its_text(store: EventStore) -> None:
+    own, other = next_project(), next_project()
+    await insert(store, [event(own), event(own), event(other)])
+    limits = QuestionLimits(sql_of=own)
+
+    table = await store.table(UNGUARDED, {}, TableLimits(limits, 10, 10_000, "UTC"))
+    question = await store.question(UNGUARDED, {}, limits)
+    whole = await store.question(UNGUARDED, {}, QuestionLimits())
+
+    assert [list(row) for row in table.rows] == [[2, 1]]
+    assert [list(column) for column in question.columns] == [[2], [1]]
+    assert whole.columns[1][0] > 1
+
+
+async def test_a_user_without_row_policies_is_refused(
+    store: EventStore, clickhouse_server: ClickHouse
+) -> None:
+    await insert(store, [event(next_project())])
+    url = clickhouse_server.url(SERVER)
+    careless = EventStore(url, sql_url=url)
+
+    with pytest.raises(StartRefused) as refused:
+        await careless.open()
+    await careless.close()
+
+    said = str(refused.value)
+    assert said.startswith("FANION_EVENTS_SQL_URL: the user sees rows of every project in events; ")
+    assert "; the user may write: see docs/sql.md" in said
+
+
+async def test_the_doctor_says_what_the_user_sees(clickhouse_server: ClickHouse) -> None:
+    url = clickhouse_server.url(SERVER)
+    stores = {"database_url": "postgresql://h/d", "events_url": url}
+    kept = read_settings({}, {**stores, "events_sql_url": by(SQL_USER, url)})
+    careless = read_settings({}, {**stores, "events_sql_url": url})
+
+    [found] = await _run_check("SQL user", _check_sql_user, kept)
+    [failed] = await _run_check("SQL user", _check_sql_user, careless)
+
+    assert (found.ok, found.text) == (True, "sees one project, and cannot write")
+    assert (failed.ok, failed.text.startswith("FANION_EVENTS_SQL_URL: the user ")) == (False, True)
+
+
+def test_the_policies_for_operators_cover_each_table_with_projects() -> None:
+    text = POLICIES.read_text()
+
+    for table in TABLES:
+        own = (
+            f"ON fanion.{table} USING project_id = toUInt64(getSetting('{PROJECT}')) TO {SQL_USER};"
+        )
+        others = f"ON fanion.{table} USING 1 TO ALL EXCEPT {SQL_USER};"
+        assert own in text and others in text, table
