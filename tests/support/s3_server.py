@@ -28,6 +28,7 @@ class S3Server:
         failing: The status with which writes are answered; 0 for none.
         refused: The number of requests whose signature was wrong.
         answers: Writes are not answered while it is cleared.
+        unanswered: The number of writes that have waited for it.
     """
 
     port: int = 0
@@ -35,6 +36,7 @@ class S3Server:
     failing: int = 0
     refused: int = 0
     answers: threading.Event = field(default_factory=threading.Event)
+    unanswered: int = 0
 
     def __post_init__(self) -> None:
         self.answers.set()
@@ -78,6 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         if (content := self._accepted()) is None:
             return
+        self.server_state.unanswered += not self.server_state.answers.is_set()
         self.server_state.answers.wait()
         if self.server_state.failing:
             self._answer(self.server_state.failing, _error("AccessDenied"))

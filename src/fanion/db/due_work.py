@@ -189,7 +189,11 @@ class DueWorker(ABC, Generic[T]):
     async def poll(self) -> bool | None:
         """Process what is due, as `work_once` does, unless nothing can be due."""
         is_due = self._next_due is None or self._now() >= self._next_due
-        return await self._unwritten.poll(self.work_once, has_work=is_due)
+        return await self._unwritten.poll(self._poll_items, has_work=is_due)
+
+    async def _poll_items(self) -> bool:
+        """Do what `work_once` does; a worker with several tasks only begins it."""
+        return await self.work_once()
 
     async def work_once(self) -> bool:
         """Process every due item once.

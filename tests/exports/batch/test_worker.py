@@ -1,9 +1,10 @@
 """Batch exports: each interval once, to a bucket that is slow, full or refuses."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from fanion.exports.batch.worker import BatchExportWorker, ExportSources
 from fanion.rest.validation import read_struct
 from tests.exports.intervals.test_client import HOUR, events_in, hours_of_events
 from tests.support.application import Tenant
+from tests.support.awaited import until_soon
 from tests.support.management import NOW
+from tests.support.projects import another_project
 from tests.support.s3_program import BUCKET as REAL_BUCKET
 from tests.support.s3_program import LOGIN, s3_program
 from tests.support.s3_server import BUCKET, KEY_ID, REGION, SECRET, S3Server, s3_server
@@ -198,6 +201,43 @@ async def test_a_bucket_that_does_not_answer_holds_up_no_other_export(
     [run] = await exports.runs(slow)
     assert run.status == "FailedRetryable"
     assert "does not answer" in str(run.latest_error)
+
+
+async def test_a_silent_bucket_delays_neither_other_projects_nor_the_end_of_the_server(
+    exports: Exports, server: S3Server
+) -> None:
+    server.answers.clear()
+    await hours_of_events(exports.tenant, 1)
+    slow = await exports.make(server.port)
+    exports.tenant.server.clock.move(minutes=2)
+    running = asyncio.create_task(exports.worker.run())
+    await until_soon(lambda: _is_asked(server), "nothing was sent")
+    async with another_project(exports.tenant) as tenant:
+        others = Exports(tenant)
+        with s3_server() as other:
+            quick = await others.make(other.port, start_at=(NOW - HOUR).isoformat())
+
+            await until_soon(lambda: _has_begun(others, quick, NOW + HOUR), "another project waits")
+            [unanswered] = await exports.runs(slow)
+            running.cancel()
+            await asyncio.wait([running])
+            [broken_off] = await exports.runs(slow)
+        await others.service.remove_export(others.author, quick.id)
+    server.answers.set()
+    await exports.all_written()
+
+    assert unanswered.status == broken_off.status == "Running"
+    [run] = await exports.runs(slow)
+    assert (run.status, run.attempts) == ("Completed", 2)
+    assert events_in(server.objects) == ["event 0"]
+
+
+async def _is_asked(server: S3Server) -> bool:
+    return server.unanswered > 0
+
+
+async def _has_begun(exports: Exports, export: BatchExport, start: datetime) -> bool:
+    return (await exports.get(export)).next_start == start
 
 
 @pytest.mark.every_engine

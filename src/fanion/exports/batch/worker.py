@@ -1,15 +1,21 @@
-"""The worker that writes the hours and days of batch exports, each by one server."""
+"""The worker that writes the hours and days of batch exports, each by one server.
 
+A server writes intervals of several projects at once, so a destination that does not answer delays
+only the exports of its own project.
+"""
+
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Never
 
 import msgspec
 from sqlalchemy import Connection, update
 
 from fanion.accept_log.port import Backlog
-from fanion.db.due_work import AHEAD, DueRow, LeasedWorker
+from fanion.db.drivers import RecordsUnavailable
+from fanion.db.due_work import AHEAD, POLL_S, DueRow, LeasedWorker
 from fanion.db.lease import LeaseLost
 from fanion.db.schema.exports import batch_exports
 from fanion.errors import NotFound, Unavailable
@@ -25,8 +31,12 @@ from fanion.exports.intervals.files_service import write_interval
 from fanion.exports.intervals.model import MANIFEST, SETTLED, Manifest
 from fanion.exports.model import PAGE_ROWS_MAX
 from fanion.projects.model import Project
+from fanion.runtime.background import run_loop
 from fanion.webhooks.client import Refused, Resolve
 
+# Intervals that a server writes at once, one of a project; each holds a file in memory. One whose
+# destination does not answer takes a place for a minute, and then waits for longer each time.
+WRITING_MAX: Final = 4
 _FAILURES: Final = (DestinationFailed, Refused, OSError, EventStoreUnavailable)
 
 
@@ -66,6 +76,57 @@ class BatchExportWorker(LeasedWorker[Project]):
         super().__init__(store.due, project_of, now)
         self._store = store
         self._sources = sources
+        self._writing: dict[asyncio.Task[bool], int] = {}  # the project of each
+        self._ended = asyncio.Event()
+
+    async def run(self) -> Never:
+        """Write what is due until cancelled, then leave what is being written to other servers."""
+        try:
+            await run_loop(
+                self.poll, POLL_S, self.all_wait, (RecordsUnavailable,), wake=self._ended
+            )
+        finally:
+            for task in self._writing:
+                task.cancel()
+            await asyncio.gather(*self._writing, return_exceptions=True)
+
+    async def work_once(self) -> bool:
+        """Write the longest overdue interval of each project, as many as may be written at once.
+
+        Returns:
+            Whether any was begun, so that more may be due.
+
+        Raises:
+            RecordsUnavailable: The list of due exports cannot be read.
+        """
+        has_begun = await super().work_once()
+        await asyncio.gather(*self._writing)
+        return has_begun
+
+    async def _poll_items(self) -> bool:
+        return await super().work_once()
+
+    async def _execute(self, item: DueRow) -> bool:
+        """Begin to write an interval, unless its project or all places are taken."""
+        if len(self._writing) >= WRITING_MAX or item.project_id in self._writing.values():
+            return False
+        task = asyncio.create_task(self._write_logged(item))
+        self._writing[task] = item.project_id
+        task.add_done_callback(self._free_place)
+        return True
+
+    async def _write_logged(self, item: DueRow) -> bool:
+        try:
+            return await super()._execute(item)
+        except Exception as error:
+            self._log_failure(item, error)
+            return False
+
+    def _free_place(self, task: "asyncio.Task[bool]") -> None:
+        del self._writing[task]
+        # After a failure that changed nothing, the next poll waits its time.
+        if not task.cancelled() and task.exception() is None and task.result():
+            self._ended.set()
 
     async def _due_items(self, now: datetime) -> Sequence[DueRow]:
         return await self._rows.due_rows(now, batch_exports.c.paused.is_(False), ahead=AHEAD)
