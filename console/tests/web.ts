@@ -12,9 +12,10 @@ import {
   withoutCondition,
 } from "@/web/conditions";
 import { changeOf, readFigures } from "@/web/figures";
+import { apiGoalOf } from "@/web/goals";
 import { countriesNamed, wholeName } from "@/web/names";
 import { intervalOf, trendOf } from "@/web/overTime";
-import { rowsOf, tableOf } from "@/web/queries";
+import { goalsOf, rowsOf, tableOf } from "@/web/queries";
 import { readWebSearch } from "@/web/search";
 import { conditionOf } from "@/web/view";
 
@@ -225,8 +226,17 @@ test("queries carry the period, the conditions and the test account filter", () 
     doPathCleaning: true,
     orderBy: ["Views", "DESC"],
   });
-  const trend = trendOf("unique conversions", { ...common, interval: "day", goal: "paid" });
+  const asked = { ...common, interval: "day" as const };
+  const paid = apiGoalOf("paid");
+  const trend = trendOf("unique conversions", { ...asked, goal: paid });
   assert.deepEqual(trend.events, [{ id: "paid", math: "dau" }]);
+  const action = apiGoalOf(" 7 Paid pro");
+  const ofAction = trendOf("total conversions", { ...asked, goal: action });
+  assert.deepEqual(ofAction.events, [{ id: 7, type: "actions", math: "total" }]);
+  assert.deepEqual(goalsOf(common, [paid, action]).goals, [
+    { customEventName: "paid" },
+    { actionId: 7 },
+  ]);
   assert.equal(trend.filter_test_accounts, true);
 });
 

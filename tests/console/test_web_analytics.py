@@ -50,6 +50,7 @@ def site(module_project: Project) -> Project:
     """Send all visits; no test of this file changes the project."""
     visits = [*VISITS, *VISITS_BEFORE]
     module_project.capture(*(sent for visit in visits for sent in visit.events()))
+    module_project.post("/actions/", name="Any sign-up", steps=[{"event": "signed up"}])
     return module_project
 
 
@@ -351,6 +352,16 @@ def test_goals_are_chosen_and_tell_who_converts(device: InputDevice, site: Proje
     console.settle()
     assert figures(page) == numbers.figures()
     expect(page.get_by_role("table", name="Goals")).to_have_count(0)
+
+    device.type(field, "Any sign")
+    page.get_by_role("option", name="Any sign-up").wait_for()
+    console.press("ArrowDown", "Enter")
+    action = row(page, "Goals", "Any sign-up")
+    expect(action).to_have_text(re.compile(rf"Any sign-up\s*{converted}\s*{times}\s*{rate}$"))
+    device.act(action.get_by_role("button", name="Any sign-up", exact=True))
+    console.settle()
+    assert figures(page) == [str(visitors), str(times), str(converted), rate]
+    expect(page.get_by_text("Goal: Any sign-up")).to_be_visible()
 
 
 def test_paths_are_grouped_by_the_rules_of_the_project(

@@ -1,3 +1,4 @@
 // The exports for other features.
-export { actionIn, actionOption, withActions } from "./options";
+export { actionIn, actionOption } from "./option";
+export { withActions } from "./options";
 export { actionsQuery } from "./queries";

@@ -4,6 +4,7 @@ import { Switch } from "@/ui/Field";
 import { Visible } from "@/ui/properties";
 import { words } from "@/words/web";
 import { type Condition, contraryOf, withoutCondition } from "./conditions";
+import { nameOfGoal } from "./goals";
 import { shortened, wholeName } from "./names";
 import type { View } from "./view";
 
@@ -25,7 +26,7 @@ export function Filters({ view }: { view: View }) {
       ))}
       {search.goal !== undefined && (
         <li className="min-w-0 max-w-full">
-          <GoalChip event={search.goal} onRemove={() => change({ goal: undefined })} />
+          <GoalChip goal={search.goal} onRemove={() => change({ goal: undefined })} />
         </li>
       )}
       {count > 1 && (
@@ -74,8 +75,8 @@ export function Switches({ view: { search, change }, hasTests, hasRules }: Switc
 const CHIP =
   "inline-flex max-w-full items-center rounded-full border border-line-strong bg-panel text-sm";
 
-function GoalChip({ event, onRemove }: { event: string; onRemove: () => void }) {
-  const text = words.goalChip(shortened(event));
+function GoalChip({ goal, onRemove }: { goal: string; onRemove: () => void }) {
+  const text = words.goalChip(shortened(nameOfGoal(goal)));
   return (
     <span className={CHIP}>
       <span className="truncate px-2.5 py-1 [&_bdi]:whitespace-nowrap">

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { useState } from "react";
+import { withActions } from "@/actions";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { writeStored } from "@/lib/storage";
@@ -13,7 +14,7 @@ import { words } from "@/words/web";
 import { Age } from "./Age";
 import { Change } from "./Change";
 import { changeOf } from "./figures";
-import { goalColumns, storageOf } from "./goals";
+import { apiGoalOf, goalColumns, nameOfGoal, storageOf } from "./goals";
 import { shortened } from "./names";
 import { formatCell } from "./numbers";
 import { goalsOf, type Row, rowsOf, webQuery } from "./queries";
@@ -22,12 +23,17 @@ import { TableState } from "./TableState";
 import { useInSight } from "./useInSight";
 import type { View } from "./view";
 
+export interface GoalsProps {
+  view: View;
+  isReady: boolean;
+}
+
 /** The goals, with how many visitors reached each. */
-export function Goals({ view, isReady }: { view: View; isReady: boolean }) {
+export default function Goals({ view, isReady }: GoalsProps) {
   const projectId = useProjectId();
   const [box, isSeen] = useInSight<HTMLElement>(isReady);
   const { goals } = view;
-  const question = goalsOf(view.common, goals);
+  const question = goalsOf(view.common, goals.map(apiGoalOf));
   const table = useQuery({
     ...webQuery(projectId, question),
     enabled: isSeen && goals.length > 0,
@@ -42,7 +48,7 @@ export function Goals({ view, isReady }: { view: View; isReady: boolean }) {
     <section ref={box} aria-label={words.goals}>
       <Card
         title={words.goals}
-        actions={<AddGoal goals={goals} onAdd={(event) => set([...goals, event])} />}
+        actions={<AddGoal goals={goals} onAdd={(goal) => set([...goals, goal])} />}
       >
         {goals.length === 0 ? (
           <p className="max-w-3xl text-ink-2">{words.goalsHint}</p>
@@ -52,7 +58,7 @@ export function Goals({ view, isReady }: { view: View; isReady: boolean }) {
               view={view}
               rows={rows}
               isBusy={table.isPlaceholderData}
-              onRemove={(event) => set(goals.filter((one) => one !== event))}
+              onRemove={(goal) => set(goals.filter((one) => one !== goal))}
             />
           </TableState>
         )}
@@ -74,7 +80,7 @@ export function Goals({ view, isReady }: { view: View; isReady: boolean }) {
   );
 }
 
-function AddGoal({ goals, onAdd }: { goals: readonly string[]; onAdd: (event: string) => void }) {
+function AddGoal({ goals, onAdd }: { goals: readonly string[]; onAdd: (goal: string) => void }) {
   const projectId = useProjectId();
   // Clears the field after each choice.
   const [count, setCount] = useState(0);
@@ -86,12 +92,12 @@ function AddGoal({ goals, onAdd }: { goals: readonly string[]; onAdd: (event: st
         key={count}
         label={words.addGoal}
         hideLabel
-        options={eventOptions(projectId)}
+        options={withActions(eventOptions(projectId), projectId)}
         value={null}
-        onChange={(event) => {
-          if (event === null) return;
+        onChange={(goal) => {
+          if (goal === null) return;
           setCount(count + 1);
-          if (!goals.includes(event)) onAdd(event);
+          if (!goals.includes(goal)) onAdd(goal);
         }}
         placeholder={words.addGoal}
       />
@@ -109,11 +115,11 @@ interface GoalTableProps {
   view: View;
   rows: readonly Row[];
   isBusy: boolean;
-  onRemove: (event: string) => void;
+  onRemove: (goal: string) => void;
 }
 
 function GoalTable({ view, rows, isBusy, onRemove }: GoalTableProps) {
-  const { search, change, common } = view;
+  const { search, change, common, goals } = view;
   const most = Math.max(1, ...rows.map(({ numbers }) => numbers.converting_users?.[0] ?? 0));
   return (
     <table
@@ -146,12 +152,14 @@ function GoalTable({ view, rows, isBusy, onRemove }: GoalTableProps) {
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ value, numbers }) => {
-          const event = String(value);
-          const isOn = search.goal === event;
+        {rows.map(({ value, numbers }, place) => {
+          // The answer has the goals in their order; while another one is calculated, only by name.
+          const goal = isBusy ? goals.find((one) => nameOfGoal(one) === value) : goals[place];
+          const name = String(value);
+          const isOn = goal !== undefined && search.goal === goal;
           const [now = null, before = null] = numbers.converting_users ?? [];
           return (
-            <tr key={event} className="group">
+            <tr key={goal ?? name} className="group">
               <th scope="row" className="p-0 text-start font-normal">
                 <span className="relative flex min-w-0 items-center rounded">
                   <span
@@ -162,20 +170,20 @@ function GoalTable({ view, rows, isBusy, onRemove }: GoalTableProps) {
                   <button
                     type="button"
                     aria-pressed={isOn}
-                    title={words.goalChip(shortened(event))}
-                    onClick={() => change({ goal: isOn ? undefined : event })}
+                    title={words.goalChip(shortened(name))}
+                    onClick={() => change({ goal: isOn ? undefined : goal })}
                     className={classes(
                       "relative min-w-0 flex-1 truncate px-2 py-1 text-start [&_bdi]:whitespace-nowrap hover:underline",
                       isOn && "font-medium",
                     )}
                   >
-                    <Visible text={shortened(event)} />
+                    <Visible text={shortened(name)} />
                   </button>
                   <button
                     type="button"
-                    aria-label={words.removeGoal(shortened(event))}
-                    title={words.removeGoal(shortened(event))}
-                    onClick={() => onRemove(event)}
+                    aria-label={words.removeGoal(shortened(name))}
+                    title={words.removeGoal(shortened(name))}
+                    onClick={() => goal !== undefined && onRemove(goal)}
                     className="relative me-1 shrink-0 rounded p-1 text-ink-3 opacity-0 hover:text-ink focus-visible:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100"
                   >
                     <X aria-hidden className="size-4" />

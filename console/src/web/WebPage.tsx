@@ -17,8 +17,8 @@ import type { PanelName } from "./breakdowns";
 import type { Rule } from "./cleaning";
 import { propertiesOf } from "./conditions";
 import { Filters, Switches } from "./Filters";
-import { Goals } from "./Goals";
-import { isGoals, storageOf } from "./goals";
+import type { GoalsProps } from "./Goals";
+import { apiGoalOf, isGoals, storageOf } from "./goals";
 import { Overview } from "./Overview";
 import { VIEWS } from "./overTime";
 import { Panel } from "./Panel";
@@ -44,6 +44,9 @@ const AllRows = lazyPart<AllRowsProps>(
   async () => (await import("./AllRows")).default,
   8,
 );
+
+// Below the panels, out of sight at first.
+const Goals = lazyPart<GoalsProps>("goals", async () => (await import("./Goals")).default, 3);
 
 const NoViews = lazyPart<object>("no views", async () => (await import("./NoViews")).default, 9);
 
@@ -134,7 +137,7 @@ function useView(project: Project | undefined): View {
         isCompared,
         properties: propertiesOf(where, rules),
         hidesTests: search.tests !== true,
-        goal: search.goal,
+        goal: search.goal === undefined ? undefined : apiGoalOf(search.goal),
       },
       where,
       rules: search.raw ? [] : rules,

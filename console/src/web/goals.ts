@@ -1,7 +1,8 @@
+import { actionIn } from "@/actions";
 import { isTexts } from "@/lib/storage";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/web";
-import type { Row } from "./queries";
+import type { ApiGoal, Row } from "./queries";
 import { GOALS_MAX } from "./search";
 
 /** The key under which the browser keeps the goals of a project. */
@@ -9,6 +10,15 @@ export const storageOf = (projectId: string): string => `web goals ${projectId}`
 
 export const isGoals = (found: unknown): found is string[] =>
   isTexts(found) && found.length <= GOALS_MAX;
+
+/** The name of the event or the action of a goal. */
+export const nameOfGoal = (goal: string): string => actionIn(goal)?.name ?? goal;
+
+/** Return a goal as the API has it. */
+export function apiGoalOf(goal: string): ApiGoal {
+  const action = actionIn(goal);
+  return action === null ? { customEventName: goal } : { actionId: action.id };
+}
 
 const COLUMNS = ["converting_users", "total_conversions", "conversion_rate"];
 

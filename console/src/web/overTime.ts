@@ -3,7 +3,7 @@ import type { TrendFilters } from "@/insights";
 import { type DateRange, datesOf, instantsOf } from "@/ui/ranges";
 import type { ApiGroup } from "./conditions";
 import type { FigureName } from "./figures";
-import { commonOf, type Question } from "./queries";
+import { type ApiGoal, commonOf, type Question } from "./queries";
 
 /** The events that count as views: of pages, and of app screens. */
 export const VIEWS = ["$pageview", "$screen"] as const;
@@ -31,7 +31,7 @@ export interface OverTime {
   isCompared: boolean;
   properties: ApiGroup | undefined;
   hidesTests: boolean;
-  goal: string | undefined;
+  goal: ApiGoal | undefined;
 }
 
 type Series = Readonly<Record<string, unknown>>;
@@ -39,20 +39,25 @@ type Series = Readonly<Record<string, unknown>>;
 const ofViews = (math: Series): Series[] => VIEWS.map((id, order) => ({ id, order, ...math }));
 
 /** The trends query for each figure; figures that trends do not chart are missing. */
-const ASKED: Partial<Record<FigureName, (goal: string) => Readonly<Record<string, unknown>>>> = {
+const ASKED: Partial<Record<FigureName, (goal: Series) => Readonly<Record<string, unknown>>>> = {
   visitors: () => ({ events: ofViews({ math: "dau" }) }),
   views: () => ({ events: ofViews({ math: "total" }) }),
   sessions: () => ({ events: ofViews({ math: "unique_session" }) }),
-  "total conversions": (goal) => ({ events: [{ id: goal, math: "total" }] }),
-  "unique conversions": (goal) => ({ events: [{ id: goal, math: "dau" }] }),
+  "total conversions": (goal) => ({ events: [{ ...goal, math: "total" }] }),
+  "unique conversions": (goal) => ({ events: [{ ...goal, math: "dau" }] }),
 };
+
+function seriesOf(goal: ApiGoal | undefined): Series {
+  if (goal === undefined) return {};
+  return "actionId" in goal ? { id: goal.actionId, type: "actions" } : { id: goal.customEventName };
+}
 
 /** Return the question for a figure over time. */
 export function trendOf(figure: FigureName, asked: OverTime): TrendFilters {
-  const { range, interval, isCompared, properties, hidesTests, goal = "" } = asked;
+  const { range, interval, isCompared, properties, hidesTests, goal } = asked;
   return {
     insight: "TRENDS",
-    ...ASKED[figure]?.(goal),
+    ...ASKED[figure]?.(seriesOf(goal)),
     interval,
     ...datesOf(range),
     ...(isCompared && { compare: true }),

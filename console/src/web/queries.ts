@@ -12,8 +12,10 @@ export interface Common {
   properties: ApiGroup | undefined;
   /** Excludes persons that the project's filter identifies as test accounts. */
   hidesTests: boolean;
-  goal: string | undefined;
+  goal: ApiGoal | undefined;
 }
+
+export type ApiGoal = { customEventName: string } | { actionId: number };
 
 export type Question = Readonly<Record<string, unknown>> & { kind: string };
 
@@ -22,7 +24,7 @@ export const commonOf = ({ range, isCompared, properties, hidesTests, goal }: Co
   properties: properties ?? [],
   ...(isCompared && { compareFilter: { compare: true } }),
   filterTestAccounts: hidesTests,
-  ...(goal !== undefined && { conversionGoal: { customEventName: goal } }),
+  ...(goal !== undefined && { conversionGoal: goal }),
 });
 
 export const overviewOf = (common: Common): Question => ({
@@ -79,10 +81,10 @@ export function tableOf(common: Common, table: TableQuestion): Question {
   };
 }
 
-export const goalsOf = (common: Common, goals: readonly string[]): Question => ({
+export const goalsOf = (common: Common, goals: readonly ApiGoal[]): Question => ({
   kind: "WebGoalsQuery",
   ...commonOf({ ...common, goal: undefined }),
-  goals: goals.map((customEventName) => ({ customEventName })),
+  goals,
 });
 
 export interface Answer {

@@ -22,9 +22,9 @@ export interface WebSearch extends RangeSearch {
   devices?: Breakdown;
   /** The table whose rows are all shown. */
   all?: Breakdown;
-  /** The goal event that counts as a conversion. */
+  /** The event, or the option of the action, that counts as a conversion. */
   goal?: string;
-  /** The events in the goal list. */
+  /** The events and options of actions in the goal list. */
   goals?: readonly string[];
   /** Includes test accounts. */
   tests?: true;

@@ -15,7 +15,7 @@ export interface View {
   where: readonly Condition[];
   /** The project's path cleaning rules; empty if paths are shown unchanged. */
   rules: readonly Rule[];
-  /** The events in the goal list. */
+  /** The events and options of actions in the goal list. */
   goals: readonly string[];
 }
 

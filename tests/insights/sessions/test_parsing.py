@@ -114,7 +114,7 @@ def test_goals_are_events_each_once() -> None:
         )
     )
 
-    assert query.goals == ("paid", "signed up")
+    assert [goal.event for goal in query.goals] == ["paid", "signed up"]
 
 
 READERS = {
@@ -185,9 +185,9 @@ READERS = {
         ),
         (
             "WebOverviewQuery",
-            {"conversionGoal": {"actionId": 3}},
+            {"conversionGoal": {"actionId": 3, "customEventName": "paid"}},
             "query__conversionGoal__actionId",
-            "Actions are not supported. Use customEventName.",
+            "A goal is an event or an action. Leave one out.",
         ),
         (
             "WebOverviewQuery",

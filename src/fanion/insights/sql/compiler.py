@@ -164,6 +164,13 @@ class Compiler:
             conditions.append(f"({' OR '.join(self.entity(entity) for entity in entities)})")
         return conditions
 
+    def any_of(self, entities: Collection[Entity]) -> str:
+        """Return the condition for a row to be an event of any of the entities."""
+        names = names_of(entities)
+        if names is not None and all(entity.properties is None for entity in entities):
+            return f"event IN {self.bindings.texts(names)}"
+        return f"({' OR '.join(self.entity(entity) for entity in entities)})"
+
     def entity(self, entity: Entity) -> str:
         """Return the condition for a row to be an event of the entity."""
         event = entity.event

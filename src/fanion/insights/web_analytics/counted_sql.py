@@ -8,6 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.entities import Entity
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.kept_sql import KEPT_FIELDS
 from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
@@ -18,7 +19,7 @@ from fanion.insights.web_analytics.kept_sql import (
     kept_text,
     rows_of_read,
 )
-from fanion.insights.web_analytics.query import VIEW_EVENTS, WebQuery
+from fanion.insights.web_analytics.query import VIEWS, WebQuery
 from fanion.properties.filters import ConditionGroup, Node, Property
 
 # A session has a row for each of its persons. Its own numbers count in the first one, `place` 1.
@@ -52,7 +53,7 @@ class CountedSessions:
         compiler: Compiler,
         query: WebQuery,
         span: DateRange,
-        goal: str | None,
+        goal: Entity | None,
         kept: KeptRows | None = None,
         parted_at: datetime | None = None,
     ) -> None:
@@ -70,14 +71,14 @@ class CountedSessions:
         conditions = [
             f"timestamp >= {since}",
             f"timestamp < {until}",
-            f"event IN {bind.texts(query.events)}",
+            compiler.any_of(query.entities),
             "1" if of_events is None else compiler.condition(of_events),
         ]
         self.sessions.column("who", compiler.who())
         self.sessions.column("is_view", f"({' AND '.join(conditions)})")
         self._project, self._span, self._kept = compiler.project, span, kept
         self._parted_at = None if parted_at is None else bind.time(parted_at)
-        self._goal = None if goal is None else f"is_view AND event = {bind.text(goal)}"
+        self._goal = None if goal is None else f"is_view AND {compiler.entity(goal)}"
 
     def rows_of_both(self, columns: Mapping[str, str]) -> str:
         """Return what `rows` does, of two ranges of which the first is the previous one."""
@@ -146,10 +147,10 @@ class CountedSessions:
         return {"conversions": times, "converted": f"has({converters}, who)"}
 
 
-def is_kept(query: WebQuery, goal: str | None) -> bool:
+def is_kept(query: WebQuery, goal: Entity | None) -> bool:
     """Return whether kept rows of sessions answer a question, if they have its fields."""
     of_events, of_sessions = _split(query.scope.properties)
-    is_of_views = goal is None and of_events is None and query.events == VIEW_EVENTS
+    is_of_views = goal is None and of_events is None and query.entities == VIEWS
     fields = () if of_sessions is None else _fields(of_sessions)
     return is_of_views and all(field in KEPT_FIELDS for field in fields)
 

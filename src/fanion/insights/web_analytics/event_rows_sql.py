@@ -125,7 +125,10 @@ class EventRows:
 
     def _of_events(self) -> str:
         value, check = value_of_event(self.compiler, self.table)
-        where = self.compiler.where(self.span, self.query.entities)
+        entities = self.query.entities
+        where = self.compiler.where(self.span, entities)
+        if any(entity.properties is not None for entity in entities):
+            where = f"{where}\n   AND {self.compiler.any_of(entities)}"
         columns = self._columns(value, self.compiler.who())
         return self._events(columns, where, self.compiler.project, check)
 
@@ -175,10 +178,10 @@ class EventRows:
 
     def _of_read(self, counted: CountedSessions, kept: KeptRows) -> str:
         """Return the rows of the sessions that are read from their events."""
-        compiler, bind = self.compiler, self.compiler.bindings
+        compiler = self.compiler
         conditions = (
             *self._within(),
-            f"event IN {bind.texts(self.query.events)}",
+            compiler.any_of(self.query.entities),
             *counted.of_read(kept),
         )
         value = row_value(self.table, compiler, compiler.text)
@@ -188,7 +191,7 @@ class EventRows:
             once = compiler.once.events
             events = _EVENTS_OF_BEGUN.format(columns=columns, events=once, where=where)
         else:
-            is_read = is_of_read(bind, compiler.project, kept)
+            is_read = is_of_read(compiler.bindings, compiler.project, kept)
             events = self._events(columns, where, is_read)
         # Texts of another type would make the engine convert those of all kept rows.
         value = "CAST(value AS LowCardinality(String))"
@@ -265,7 +268,7 @@ class EventRows:
             "value": value,
             "is_previous": str(self.is_previous),
             "uuid": "uuid",
-            "is_goal": "0" if goal is None else f"event = {self.compiler.bindings.text(goal)}",
+            "is_goal": "0" if goal is None else self.compiler.entity(goal),
             "is_view": "1",
             "bounced": "0",
             "judged": "0",

@@ -11,6 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from fanion.insights.dates.intervals import DateRange
+from fanion.insights.entities import Entity
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import CountedSessions
 from fanion.insights.web_analytics.kept_sql import KeptRows
@@ -50,7 +51,7 @@ def overview_statement(
     context: SqlContext,
     query: WebQuery,
     spans: Sequence[DateRange],
-    goal: str | None,
+    goal: Entity | None,
     kept: KeptRows | None = None,
 ) -> Statement:
     """Return the statement of the totals of each range.
@@ -94,7 +95,7 @@ def _rows_of_ranges(
     compiler: Compiler,
     query: WebQuery,
     spans: Sequence[DateRange],
-    goal: str | None,
+    goal: Entity | None,
     kept: KeptRows | None,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> str:

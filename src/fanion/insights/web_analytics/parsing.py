@@ -17,7 +17,7 @@ from fanion.insights.web_analytics.query import (
     WebOverviewQuery,
     WebQuery,
     WebStatsTableQuery,
-    event_of_goal,
+    read_goal,
 )
 from fanion.rest.options import read
 
@@ -54,13 +54,13 @@ def read_web_stats(fields: Fields) -> WebStatsTableQuery:
 def read_web_goals(fields: Fields) -> WebGoalsQuery:
     """Parse the question of goals.
 
-    PostHog's goals are its actions. Here `goals` names events instead, each as a conversion goal
-    does.
+    PostHog's goals are all its actions. Here `goals` names events and actions, each as a conversion
+    goal does.
     """
     own = _by_name(fields)
     own.boolean("doPathCleaning")  # the answer names no page
     single = GOAL.read(own, GOAL.name, {})
-    listed = [event_of_goal(item) for item in own.items("goals", GOALS_MAX)]
+    listed = [read_goal(item) for item in own.items("goals", GOALS_MAX)]
     goals = dict.fromkeys([*([] if single is None else [single]), *listed])
     return _read(WebGoalsQuery, own, goals=tuple(goals))
 

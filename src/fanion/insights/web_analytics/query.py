@@ -16,6 +16,7 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import DISTANCE, switch, texts, whole, word
 from fanion.insights.query import Scope
 from fanion.rest.options import Before, Option, Options
+from fanion.rest.validation import INTEGER_MAX
 
 WebBreakdown = Literal[
     "Page",
@@ -56,6 +57,7 @@ Column = Literal[
     "converting_users",
 ]
 VIEW_EVENTS: Final = ("$pageview", "$screen")
+VIEWS: Final = tuple(Entity(name) for name in VIEW_EVENTS)
 ROWS_MAX: Final = 1000
 OFFSET_MAX: Final = 100_000
 ROWS_DEFAULT: Final = 10
@@ -84,24 +86,24 @@ class Ordering:
     is_descending: bool = True
 
 
-def event_of_goal(goal: Fields) -> str:
-    """Return the event that a conversion goal names.
+def read_goal(goal: Fields) -> Entity:
+    """Return the event or the action that a conversion goal names.
 
     Raises:
-        Invalid: It names none, or has further options.
+        Invalid: It names none or both, or has further options.
     """
-    if goal.raw("actionId") is not None:
-        raise goal.error("actionId", "Actions are not supported. Use customEventName.")
-    event = goal.text("customEventName")
-    if event is None:
+    event, action = goal.text("customEventName"), goal.whole("actionId", 1, INTEGER_MAX)
+    if event is None and action is None:
         raise goal.required("customEventName")
+    if event is not None and action is not None:
+        raise goal.error("actionId", "A goal is an event or an action. Leave one out.")
     goal.refuse_unread("Conversion goals", ())
-    return event
+    return Entity(event, action, place=goal.place("actionId"))
 
 
-def _goal(fields: Fields, name: str, _: Before) -> str | None:
+def _goal(fields: Fields, name: str, _: Before) -> Entity | None:
     goal = fields.inner(name)
-    return None if goal is None else event_of_goal(goal)
+    return None if goal is None else read_goal(goal)
 
 
 GOAL: Final = Option(_goal, {"type": ["object", "null"]}, "conversionGoal")
@@ -137,12 +139,8 @@ class WebQuery(Options):
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        return tuple(Entity(name) for name in self.events)
-
-    @property
-    def events(self) -> tuple[str, ...]:
-        """Return the names of the events that are counted."""
-        return VIEW_EVENTS
+        """Return the events that are counted."""
+        return VIEWS
 
     @property
     def breakdowns(self) -> None:
@@ -194,11 +192,11 @@ class WebOverviewQuery(WebQuery):
         goal: The event that converts.
     """
 
-    goal: Annotated[str | None, GOAL] = None
+    goal: Annotated[Entity | None, GOAL] = None
 
     @property
-    def events(self) -> tuple[str, ...]:
-        return _with_goal(self.goal)
+    def entities(self) -> tuple[Entity, ...]:
+        return _views_and(self.goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +214,7 @@ class WebStatsTableQuery(WebQuery):
     bounce_rate: Annotated[bool, switch("includeBounceRate")] = False
     time_on_page: Annotated[bool, switch("includeAvgTimeOnPage")] = False
     clean_paths: Annotated[bool, switch("doPathCleaning")] = False
-    goal: Annotated[str | None, GOAL] = None
+    goal: Annotated[Entity | None, GOAL] = None
     ordering: Annotated[Ordering | None, order_by(_COLUMNS_OF_STATS)] = None
 
     def completed(self, fields: Fields) -> Self:
@@ -247,8 +245,8 @@ class WebStatsTableQuery(WebQuery):
         return "visitors", "views", *times, *rates
 
     @property
-    def events(self) -> tuple[str, ...]:
-        return _with_goal(self.goal)
+    def entities(self) -> tuple[Entity, ...]:
+        return _views_and(self.goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +257,16 @@ class WebGoalsQuery(WebQuery):
         goals: The events that convert, one row each.
     """
 
-    goals: tuple[str, ...] = ()
+    goals: tuple[Entity, ...] = ()
     limit: Annotated[int, whole(1, ROWS_MAX)] = ROWS_DEFAULT
     offset: Annotated[int, whole(0, OFFSET_MAX)] = 0
     ordering: Annotated[Ordering | None, order_by(_COLUMNS_OF_GOALS)] = None
 
     @property
-    def events(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*VIEW_EVENTS, *self.goals)))
+    def entities(self) -> tuple[Entity, ...]:
+        return _views_and(*self.goals)
 
 
-def _with_goal(goal: str | None) -> tuple[str, ...]:
-    return VIEW_EVENTS if goal is None else tuple(dict.fromkeys((*VIEW_EVENTS, goal)))
+def _views_and(*goals: Entity | None) -> tuple[Entity, ...]:
+    named = (goal for goal in goals if goal is not None and goal not in VIEWS)
+    return *VIEWS, *named

@@ -170,12 +170,15 @@ def goals_answer(
     """Return the answer to the question of goals.
 
     Args:
-        rows: The rows of `table_statement`, by the name of the event.
+        rows: The rows of `table_statement`, by the number of the goal.
         overview: The rows of `overview_statement`.
     """
     visitors = [totals.visitors for totals in overviews(overview)]
     by_goal: Mapping[str, Row] = {row[0]: row for row in rows}
-    table = [_goal(goal, by_goal.get(goal), visitors) for goal in query.goals]
+    table = [
+        _goal(goal.label, by_goal.get(str(number)), visitors)
+        for number, goal in enumerate(query.goals)
+    ]
     if query.ordering is not None:
         index = _GOAL_COLUMNS.index(query.ordering.column)
         table.sort(key=lambda row: row[index], reverse=query.ordering.is_descending)

@@ -94,8 +94,7 @@ async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) ->
     if not query.goals:
         return goals_answer(query, [], [])
     spans, context = query.spans(calculation.clock), calculation.context
-    # Each event has a row: the goals, which are few, and the events of views.
-    table = Table(limit=len(query.events))
+    table = Table(goals=query.goals, limit=len(query.goals))
     rows = await calculation.rows(table_statement(context, query, spans, table))
     overview = await calculation.rows(overview_statement(context, query, spans, None))
     return goals_answer(query, rows, overview)

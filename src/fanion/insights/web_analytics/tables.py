@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.path_cleaning import Cleaning
 from fanion.insights.web_analytics.query import (
     Column,
@@ -34,11 +35,11 @@ class Table:
     """The columns of a table, and which of its rows are shown.
 
     Attributes:
-        breakdown: None for the name of the event.
+        breakdown: None for one row for each of `goals`, by its number.
     """
 
     breakdown: WebBreakdown | None = None
-    goal: str | None = None
+    goal: Entity | None = None
     bounce_rate: bool = False
     time_on_page: bool = False
     cleaning: Sequence[Cleaning] = field(default=())
@@ -46,6 +47,7 @@ class Table:
     ordering: Ordering | None = None
     limit: int = 10
     offset: int = 0
+    goals: Sequence[Entity] = ()
 
     @property
     def is_of_sessions(self) -> bool:

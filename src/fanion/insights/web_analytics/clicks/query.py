@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.options import switch, whole
 from fanion.insights.web_analytics.query import (
     OFFSET_MAX,
@@ -36,5 +37,5 @@ class WebExternalClicksTableQuery(WebQuery):
     ordering: Annotated[Ordering | None, order_by(_ORDERS)] = None
 
     @property
-    def events(self) -> tuple[str, ...]:
-        return ("$autocapture",)
+    def entities(self) -> tuple[Entity, ...]:
+        return (Entity("$autocapture"),)

@@ -6,6 +6,7 @@ Source: insights.md, section 11.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.path_cleaning import Cleaning
 from fanion.insights.sessions.kept_views_sql import PAGES, SETTINGS
 from fanion.insights.sessions.sql import Sessions
@@ -58,7 +59,7 @@ def row_value(table: Table, compiler: Compiler, text_of: Callable[[str], str]) -
         text_of: Returns SQL for a property of the row as text, '' without one.
     """
     if table.breakdown is None:
-        return "toString(event)"
+        return _number_of_goal(table.goals, compiler)
     texts = [text_of(key) for key in properties_of(table)]
     if table.breakdown in LISTS:
         together = f"[{', '.join(texts)}]"
@@ -71,6 +72,12 @@ def row_value(table: Table, compiler: Compiler, text_of: Callable[[str], str]) -
     if table.breakdown == "Page":
         return clean_path(texts[0], table.cleaning, compiler)
     return texts[0]
+
+
+def _number_of_goal(goals: Sequence[Entity], compiler: Compiler) -> str:
+    """Return SQL for the number of each goal that an event reaches; other events have no row."""
+    numbers = (f"if({compiler.entity(goal)}, '{n}', '')" for n, goal in enumerate(goals))
+    return f"arrayJoin(arrayFilter(number -> number != '', [{', '.join(numbers)}]))"
 
 
 def _previous_page(texts: Sequence[str], table: Table, compiler: Compiler) -> str:
