@@ -80,11 +80,7 @@ async def _steps(calculation: Calculation, answer: FunnelAnswer) -> Any:
 
 async def _compared_steps(calculation: Calculation, answer: FunnelAnswer) -> Any:
     query = answer.query
-    funnels, total = await _with_largest_values(calculation, query, step_counts)
-    rows = [
-        _without_hidden(query, await calculation.rows(step_counts(funnel, values_max(query) + 1)))
-        for funnel in funnels
-    ]
+    _, rows, total = await _rows_of_largest_values(calculation, query, step_counts)
     ranges = [[row[:-1] for row in of_range] for of_range in rows]
     steps = await asyncio.to_thread(answer.compared_steps, *ranges)
     return with_value_counts(steps, query.breakdowns, [total])
@@ -121,10 +117,8 @@ async def _trends(calculation: Calculation, answer: FunnelAnswer) -> Any:
 
 async def _times(calculation: Calculation, answer: FunnelAnswer) -> Any:
     """Return the distributions of times, which all have the same bins."""
-    query, most = answer.query, values_max(answer.query) + 1
-    funnels, total = await _with_largest_values(calculation, query, time_extents)
-    extents = [await calculation.rows(time_extents(funnel, most)) for funnel in funnels]
-    extents = [_without_hidden(query, rows) for rows in extents]
+    query = answer.query
+    funnels, extents, total = await _rows_of_largest_values(calculation, query, time_extents)
     bins = shared_bins([row for rows in extents for row in rows], query.bin_count)
     entries = []
     for place, (funnel, rows) in enumerate(zip(funnels, extents, strict=True)):
@@ -175,6 +169,26 @@ def values_max(query: FunnelsQuery) -> int:
     return len(query.breakdowns.parts) if is_cohort else query.breakdowns.limit
 
 
+async def _rows_of_largest_values(
+    calculation: Calculation, query: FunnelsQuery, count: Callable[[FunnelSql, int], Statement]
+) -> tuple[list[FunnelSql], list[list[tuple[Any, ...]]], int]:
+    """Return what `_with_largest_values` does, and between its parts the rows of each funnel.
+
+    Args:
+        count: Returns the statement of the rows, of which the first column is the value.
+    """
+    most = values_max(query) + 1
+    funnels = _funnels(calculation, query)
+    rows = [await calculation.rows(count(funnel, most)) for funnel in funnels]
+    total = 0
+    if query.breakdowns is not None:
+        shown, total = _shown_values(query, rows), _total(rows[0])
+        if shown is not None:  # else the same statements would be asked again
+            funnels = [replace(funnel, shown=shown) for funnel in funnels]
+            rows = [await calculation.rows(count(funnel, most)) for funnel in funnels]
+    return funnels, [_without_hidden(query, of_range) for of_range in rows], total
+
+
 async def _with_largest_values(
     calculation: Calculation, query: FunnelsQuery, count: Callable[[FunnelSql, int], Statement]
 ) -> tuple[list[FunnelSql], int]:
@@ -190,10 +204,18 @@ async def _with_largest_values(
     if query.breakdowns is None:
         return funnels, 0
     rows = [await calculation.rows(count(funnel, most + 1)) for funnel in funnels]
+    shown = _shown_values(query, rows)
+    return [replace(funnel, shown=shown) for funnel in funnels], _total(rows[0])
+
+
+def _shown_values(
+    query: FunnelsQuery, rows: Sequence[Sequence[tuple[Any, ...]]]
+) -> list[str] | None:
+    """Return the values with entries of their own, or None if all values have one."""
+    most = values_max(query)
     values = list(dict.fromkeys(row[0] for of_range in rows for row in of_range[:most]))
     has_more = len(values) > most or any(len(of_range) > most for of_range in rows)
-    shown = values[:most] if has_more else None
-    return [replace(funnel, shown=shown) for funnel in funnels], _total(rows[0])
+    return values[:most] if has_more else None
 
 
 def _without_hidden(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
