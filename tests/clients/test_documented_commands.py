@@ -134,7 +134,9 @@ def test_events_are_exported(shell: Shell, served: Served, tmp_path: Path) -> No
 
 @long
 def test_projects_are_exported_and_imported(shell: Shell, served: Served, tmp_path: Path) -> None:
-    export, dry_run, apply, *archive, key, plan, events = commands_of("docs/transfer.md")
+    export, dry_run, apply, own_key, archive, restore, key, plan, events = commands_of(
+        "docs/transfer.md"
+    )
     server, keys = served
     with closing(Api(*served)) as api:
         api.create_flag(key="exported")
@@ -149,8 +151,10 @@ def test_projects_are_exported_and_imported(shell: Shell, served: Served, tmp_pa
     assert "exported" in (tmp_path / "project.json").read_text()
     assert "flag" in shell.run(dry_run)
     shell.run(apply)
-    for command in archive:
-        shell.run(command)
+    shell.replaced = {"phx_…": keys.personal_api_key}
+    shell.run(f"{own_key}\n{archive}")
+    assert "that the server has stored: 1, all of them." in shell.run(f"{own_key}\n{restore}")
+    assert {path.name for path in tmp_path.glob("shop*")} == {"shop.tar"}
     copied = httpx.get(address.replace("projects/1", "projects/2"), headers=headers)
     assert [row["event"] for row in copied.json()["results"]] == ["archived"]
     # From this server, which has PostHog's API, into its other project.

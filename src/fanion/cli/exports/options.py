@@ -16,6 +16,7 @@ from fanion.rest.unknown_fields import choice
 from fanion.runtime.data_dir import find_holder
 
 T = TypeVar("T", bound=str)
+R = TypeVar("R")
 
 ProjectId = Annotated[int, typer.Option(help="The project's id.")]
 Host = Annotated[
@@ -35,18 +36,24 @@ def run_export(
     as_json: bool,
 ) -> None:
     """Read from a server with a personal key, and print what was written."""
-    address = host or _running_server(data)
+    rows = read_from_server(write, server_address(host, data), personal_key)
+    print_result(rows, as_json=as_json)
 
-    async def work() -> list[dict[str, Any]]:
+
+def read_from_server(
+    write: Callable[[PageReader], Awaitable[R]], address: str, personal_key: str
+) -> R:
+    """Return the result of what reads from a server with a personal key."""
+
+    async def work() -> R:
         headers = {"authorization": f"Bearer {personal_key}"}
         async with httpx.AsyncClient(base_url=address, headers=headers, trust_env=False) as client:
             return await write(PageReader(client))
 
     try:
-        rows = run_command(work())
+        return run_command(work())
     except (BackupRefused, DownloadFailed, httpx.InvalidURL) as error:
         refuse(printable(str(error)))
-    print_result(rows, as_json=as_json)
 
 
 def read_time(text: str | None, option: str) -> datetime | None:
@@ -71,7 +78,10 @@ def time_text(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
 
 
-def _running_server(data: Path | None) -> str:
+def server_address(host: str | None, data: Path | None) -> str:
+    """Return the given address, by default that of the server that uses the data folder."""
+    if host is not None:
+        return host
     holder = find_holder(settings_of(data=data))
     if holder is None or not holder.address:
         refuse("no server uses the data folder; name one with --host")

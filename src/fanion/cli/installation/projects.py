@@ -6,6 +6,7 @@ from zoneinfo import available_timezones
 
 import typer
 
+from fanion.cli.exports.archive import archive_project, restore_project
 from fanion.cli.options import NAME_CHARS_MAX, AsJson, Data, Email
 from fanion.cli.output import (
     NOT_SET_UP,
@@ -25,6 +26,8 @@ from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
 
 projects = typer.Typer(help="Projects.", no_args_is_help=True)
+projects.command("archive")(archive_project)
+projects.command("restore")(restore_project)
 
 
 @projects.command("create")
