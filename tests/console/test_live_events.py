@@ -85,6 +85,18 @@ def test_filters_are_in_the_address(console: Console, project: Project) -> None:
     expect(row(page, "eva")).to_be_visible()
     assert page.url.endswith("/live")
 
+    of_plan = {"event": "paid", "properties": [{"key": "plan", "value": "free"}]}
+    project.post("/actions/", name="Paid nothing", steps=[of_plan])
+    page.get_by_role("combobox", name="Event").fill("Paid noth")
+    page.get_by_role("option", name="Paid nothing").click()
+    is_live(page)
+    project.events("paid", "gil", plan="pro")
+    project.events("paid", "hugo", plan="free")
+    expect(row(page, "hugo")).to_be_visible()
+    expect(row(page, "bob")).to_be_visible()
+    expect(row(page, "gil")).to_have_count(0)
+    expect(row(page, "ann")).to_have_count(0)
+
 
 def test_only_mine_are_those_of_a_browser_like_this_one(console: Console, project: Project) -> None:
     page = console.page

@@ -14,6 +14,7 @@ from sqlalchemy import delete
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.events.live.stream_service import STREAMS_OF_USER_MAX, LiveEvents
+from tests.actions.test_api import create
 from tests.support.application import Json, Tenant, error
 from tests.support.awaited import until_soon
 from tests.support.management import NOW, add_member
@@ -115,6 +116,41 @@ async def test_filters_show_what_fits_all_of_them(tenant: Tenant) -> None:
         assert names(await of_bob.read(2)) == ["seen", "paid"]
         assert names(await of_ann.read(2)) == ["seen", "paid"]
         assert [message.data["distinct_id"] for message in await both.read(1)] == ["ann"]
+
+
+async def test_an_action_shows_its_events(tenant: Tenant) -> None:
+    pro = {"key": "plan", "value": "pro"}
+    step = {"event": "paid", "properties": [pro]}
+    action = await create(tenant, "Paid pro", step)
+    async with (
+        open_stream(tenant, action_id=str(action["id"])) as viewer,
+        open_stream(tenant, action_id=str(action["id"]), distinct_id="bob") as of_bob,
+    ):
+        await tenant.capture(
+            *(
+                {"event": name, "distinct_id": who, "properties": {"plan": plan}}
+                for who in ("ann", "bob")
+                for name, plan in (("paid", "free"), ("paid", "pro"), ("seen", "pro"))
+            )
+        )
+
+        shown = await viewer.read(2)
+        assert [message.data["distinct_id"] for message in shown] == ["ann", "bob"]
+        assert {message.data["properties"]["plan"] for message in shown} == {"pro"}
+        assert [message.data["distinct_id"] for message in await of_bob.read(1)] == ["bob"]
+
+
+async def test_an_action_that_a_stream_cannot_compare_is_refused(tenant: Tenant) -> None:
+    person = {"key": "plan", "value": "pro", "type": "person"}
+    step = {"event": "paid", "properties": [person]}
+    action = await create(tenant, "Of persons", step)
+
+    status, body = await refused(tenant, {"action_id": action["id"]})
+    missing = await refused(tenant, {"action_id": 999_999})
+
+    assert (status, body["attr"]) == (400, "action_id")
+    assert body["detail"] == "The action has conditions on persons, which streams cannot compare."
+    assert (missing[0], missing[1]["code"]) == (400, "action_does_not_exist")
 
 
 async def test_a_long_distinct_id_is_watched_as_it_is_stored(tenant: Tenant) -> None:

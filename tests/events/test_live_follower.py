@@ -13,6 +13,7 @@ import pytest
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.live.follow_worker import LiveFollower
 from fanion.events.storage.store import EventStore
+from tests.actions.test_api import create
 from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
@@ -110,10 +111,14 @@ async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair)
     assert [message.id for message in received] == [message.data["id"] for message in received]
 
 
-async def test_filters_count_merged_persons(pair: Pair) -> None:
+async def test_filters_count_merged_persons_and_know_actions(pair: Pair) -> None:
     await pair.tenant.capture({"event": "seen", "distinct_id": "ann"})
     person = (await pair.tenant.person("ann"))["id"]
-    async with pair.looking(f"?person_id={person}") as viewer:
+    action = await create(pair.tenant, "Paid", {"event": "paid"})
+    async with (
+        pair.looking(f"?person_id={person}") as viewer,
+        pair.looking(f"?action_id={action['id']}") as of_action,
+    ):
         await pair.tenant.capture(
             {"event": "other", "distinct_id": "bob"},
             {
@@ -126,6 +131,7 @@ async def test_filters_count_merged_persons(pair: Pair) -> None:
         await pair.follower.look()
 
         assert {message.data["event"] for message in await viewer.read(2)} == {"$identify", "paid"}
+        assert [message.data["event"] for message in await of_action.read(1)] == ["paid"]
 
 
 @pytest.mark.quick

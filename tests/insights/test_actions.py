@@ -127,7 +127,7 @@ async def test_an_action_of_one_event_is_that_event(
 
 @pytest.mark.parametrize("kind", ["trends", "funnels", "retention"])
 async def test_all_events_begin_with_the_first_of_the_action(analyst: Analyst, kind: str) -> None:
-    history = History(happened=[history_event("x", 1, "2024-01-01 10:00"), *_CLICKS])
+    history = History(happened=[history_event("x", 1, "2024-01-01 10:00"), *CLICKS])
     project = await analyst.store(history)
     action = await define(analyst, project, {"event": "$autocapture"})
     event = {"id": "$autocapture"}
@@ -159,7 +159,7 @@ def clicked(chain: str) -> HistoryEvent:
     return replace(event, properties={"$elements_chain": chain})
 
 
-_CLICKS = (
+CLICKS = (
     clicked('button.btn:attr__class="btn"nth-child="1"nth-of-type="1"text="Say \\"Go\\"";'
             'form:nth-child="2"nth-of-type="1"'),
     clicked('a:attr__href="/pay?x=1"href="/pay?x=1"nth-child="1"nth-of-type="1"text="pay";'
@@ -168,25 +168,26 @@ _CLICKS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        ({"text": 'say "go"'}, 1),
-        ({"text": "go"}, 0),
-        ({"text": "go", "text_matching": "contains"}, 1),
-        ({"text": "^(pay|Say.*)$", "text_matching": "regex"}, 2),
-        ({"text": ".", "text_matching": "regex"}, 2),
-        ({"href": "/pay?x=1"}, 1),
-        ({"href": "/pay", "href_matching": "contains"}, 1),
-        ({"href": "^/pay$", "href_matching": "regex"}, 0),
-        ({"selector": "form > .btn"}, 1),
-        ({"selector": ".btn"}, 2),
-        ({"tag_name": "form"}, 1),
-        ({"tag_name": "a", "text": "pay"}, 1),
-        ({"tag_name": "b"}, 1),
-        ({"event": "$autocapture"}, 3),
-    ],
-)
+# Steps with how many of the clicks they mean.
+OF_ELEMENTS: Sequence[tuple[Json, int]] = [
+    ({"text": 'say "go"'}, 1),
+    ({"text": "go"}, 0),
+    ({"text": "go", "text_matching": "contains"}, 1),
+    ({"text": "^(pay|Say.*)$", "text_matching": "regex"}, 2),
+    ({"text": ".", "text_matching": "regex"}, 2),
+    ({"href": "/pay?x=1"}, 1),
+    ({"href": "/pay", "href_matching": "contains"}, 1),
+    ({"href": "^/pay$", "href_matching": "regex"}, 0),
+    ({"selector": "form > .btn"}, 1),
+    ({"selector": ".btn"}, 2),
+    ({"tag_name": "form"}, 1),
+    ({"tag_name": "a", "text": "pay"}, 1),
+    ({"tag_name": "b"}, 1),
+    ({"event": "$autocapture"}, 3),
+]
+
+
+@pytest.mark.parametrize(("step", "expected"), OF_ELEMENTS)
 async def test_steps_compare_elements(analyst: Analyst, step: Json, expected: int) -> None:
     project = await analyst.store(_CLICKED)
     action = await define(analyst, project, step)
@@ -196,4 +197,4 @@ async def test_steps_compare_elements(analyst: Analyst, step: Json, expected: in
     assert entry["count"] == expected
 
 
-_CLICKED = History(happened=_CLICKS)
+_CLICKED = History(happened=CLICKS)

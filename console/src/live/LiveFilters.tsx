@@ -1,5 +1,6 @@
 import { X } from "lucide-react";
 import { useMemo } from "react";
+import { actionIn, withActions } from "@/actions";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { nameOptions, valueOptions } from "@/filters";
@@ -38,14 +39,16 @@ export function LiveFilters(props: LiveFiltersProps) {
     const ids = new Set([...events, ...earlier].slice(0, 200).map((event) => event.distinct_id));
     return [...ids].map((id) => ({ value: id }));
   }, [events, earlier]);
+  const event = actionIn(search.event ?? "") === null ? search.event : undefined;
   const hasFilter = Object.keys(NONE).some((name) => name in search);
   return (
     <search aria-label={words.filters} className="flex flex-wrap items-end gap-x-3 gap-y-2">
       <div className="w-56 max-w-full max-sm:w-full">
         <Combobox
           label={words.event}
-          options={eventOptions(projectId)}
+          options={withActions(eventOptions(projectId), projectId)}
           value={search.event ?? null}
+          labelOf={(option) => actionIn(option)?.name}
           onChange={(value) => onChange({ event: value ?? undefined })}
           placeholder={words.anyEvent}
           freeEntry
@@ -66,7 +69,7 @@ export function LiveFilters(props: LiveFiltersProps) {
       <div className="w-44 max-w-full max-sm:flex-1">
         <Combobox
           label={words.property}
-          options={nameOptions(projectId, { kind: "event", event: search.event })}
+          options={nameOptions(projectId, { kind: "event", event })}
           value={search.property ?? null}
           onChange={(value) => onChange({ property: value ?? undefined, value: undefined })}
           placeholder={words.anyProperty}
@@ -80,7 +83,7 @@ export function LiveFilters(props: LiveFiltersProps) {
             label={words.value}
             options={valueOptions(projectId, search.property, {
               kind: "event",
-              event: search.event,
+              event,
             })}
             value={search.value ?? null}
             onChange={(value) => onChange({ value: value ?? undefined })}

@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Eraser, Pause, Play, Radio } from "lucide-react";
 import { useCallback, useEffect, useMemo, useState } from "react";
+import { actionIn } from "@/actions";
 import { preflightQuery, useProject, useProjectId } from "@/app/session";
 import { useShortcuts } from "@/lib/shortcuts";
 import { captureUrl, snippet } from "@/lib/snippets";
@@ -25,7 +26,12 @@ export default function LivePage() {
   const [ownId, setOwnId] = useOwnId();
   const filter = filterOf(search, ownId);
   const feed = useFeed({
-    filter: { event: filter.event, distinct_id: filter.distinct_id, person_id: filter.person_id },
+    filter: {
+      event: filter.event,
+      action_id: filter.action_id,
+      distinct_id: filter.distinct_id,
+      person_id: filter.person_id,
+    },
     isWanted: (event) => hasProperty(event, search),
     // A row that is read must not move away.
     isHeld: isPaused || search.open !== undefined,
@@ -118,10 +124,13 @@ export default function LivePage() {
 }
 
 function filterOf(search: LiveSearch, ownId: string) {
-  const { event, distinct_id, person_id, property, value } = search;
+  const { distinct_id, person_id, property, value } = search;
+  const action = actionIn(search.event ?? "");
+  const event = action === null ? search.event : undefined;
+  const action_id = action === null ? undefined : String(action.id);
   const id = search.mine && ownId !== "" ? ownId : distinct_id;
   return Object.fromEntries(
-    Object.entries({ event, distinct_id: id, person_id, property, value }).filter(
+    Object.entries({ event, action_id, distinct_id: id, person_id, property, value }).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     ),
   );

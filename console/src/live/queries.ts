@@ -6,6 +6,7 @@ const EARLIER = 50;
 /** The filters of the screen: those of the stream, and that of a property. */
 export interface EarlierFilter {
   event?: string | undefined;
+  action_id?: string | undefined;
   distinct_id?: string | undefined;
   person_id?: string | undefined;
   property?: string | undefined;

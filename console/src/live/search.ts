@@ -3,6 +3,7 @@ import { useCallback } from "react";
 import { type Given, textOf } from "@/lib/searchParams";
 
 export interface LiveSearch {
+  /** The name of an event, or the option of an action. */
   event?: string;
   distinct_id?: string;
   person_id?: string;

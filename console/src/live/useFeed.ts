@@ -6,6 +6,7 @@ import type { LiveEvent } from "./liveEvent";
 /** The filters that the server applies. */
 export interface FeedFilter {
   event?: string | undefined;
+  action_id?: string | undefined;
   distinct_id?: string | undefined;
   person_id?: string | undefined;
 }

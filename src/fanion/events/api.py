@@ -24,7 +24,6 @@ from fanion.events.event_body import EventBody, PersonOfEvent, event_body
 from fanion.events.storage.store import EventStore
 from fanion.events.values_service import PropertyValues
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.filters import Node
 from fanion.properties.validation import read_conditions, read_time_parameter
 from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.rest.pagination import read_limit
@@ -57,6 +56,19 @@ class EventReading:
     store: EventStore
     persons_of: PersonsOf
     actions_of: ActionsOf
+
+    async def action(self, project_id: int, action_id: int | None) -> ResolvedAction | None:
+        """Return the action that the parameter `action_id` names.
+
+        Raises:
+            Invalid: There is no such action.
+        """
+        if action_id is None:
+            return None
+        action = (await self.actions_of(project_id, [action_id])).get(action_id)
+        if action is None:
+            raise no_such_action(action_id, "action_id")
+        return action
 
 
 class EventsApi(Controller):
@@ -91,6 +103,7 @@ class EventsApi(Controller):
         the last row, which separates events of the same time.
         """
         now: datetime = request.app.state.now()
+        action = await events.action(request.project.id, action_id)
         query = EventQuery(
             event=event,
             distinct_id=None if distinct_id is None else stored_distinct_id(distinct_id),
@@ -102,7 +115,7 @@ class EventsApi(Controller):
             properties=read_conditions(properties, "events and persons", with_elements=True),
             now=now,
             cursor=_parse_uuid(cursor, "cursor") if cursor else None,
-            action=await _condition_of(events, request.project.id, action_id),
+            action=None if action is None else action.condition,
         )
         if query.cursor is not None and not (after if query.ascending else before):
             bound = "after" if query.ascending else "before"
@@ -154,22 +167,6 @@ class EventsApi(Controller):
         if include_person:
             persons = await events.persons_of(request.project.id, [stored.distinct_id])
         return event_body(stored, persons)
-
-
-async def _condition_of(
-    events: EventReading, project_id: int, action_id: int | None
-) -> Node | None:
-    """Return the condition of an action.
-
-    Raises:
-        Invalid: There is no such action.
-    """
-    if action_id is None:
-        return None
-    action = (await events.actions_of(project_id, [action_id])).get(action_id)
-    if action is None:
-        raise no_such_action(action_id, "action_id")
-    return action.condition
 
 
 async def _list_events(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:

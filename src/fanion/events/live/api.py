@@ -8,13 +8,17 @@ from uuid import UUID
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
-from litestar.params import FromQuery, HeaderParameter
+from litestar.params import FromQuery, HeaderParameter, QueryParameter
 
+from fanion.actions.conditions import ResolvedAction
+from fanion.actions.matching import is_of_persons
 from fanion.errors import Invalid
+from fanion.events.api import EventReading
 from fanion.events.live.ring import LiveFilter
 from fanion.events.live.stream_service import LiveEvents, Subscription
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, no_pieces, response_media_type
+from fanion.rest.validation import INTEGER_MAX
 from fanion.wire.distinct_id import stored_distinct_id
 from fanion.wire.event_stream import HEADERS, MEDIA_TYPE
 
@@ -37,15 +41,17 @@ class LiveEventsApi(Controller):
         self,
         request: ManagementRequest,
         live: NamedDependency[LiveEvents],
+        events: NamedDependency[EventReading],
         event: FromQuery[str | None] = None,
         distinct_id: FromQuery[str | None] = None,
         person_id: FromQuery[str | None] = None,
+        action_id: Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)] = None,
         last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID")] = None,
     ) -> Streamed:
         """Stream server-sent events, from now on or after `Last-Event-ID`.
 
         Each is an event as in the list of events, with its place in the log as `id`. Imports are
-        not shown.
+        not shown. `action_id` shows the events of an action, as it is when the stream begins.
 
         A client is sent at most 50 events a second. If there are more, `event: sample` comes before
         an even sample of them, with `events`, their number, `shown`, how many of them follow, and
@@ -60,6 +66,7 @@ class LiveEventsApi(Controller):
             if distinct_id is None
             else _require_text(stored_distinct_id(distinct_id), "distinct_id"),
             _parse_uuid(person_id, "person_id"),
+            await _action(events, request.project.id, action_id),
         )
 
         async def may_read() -> None:
@@ -78,6 +85,21 @@ class LiveEventsApi(Controller):
         state["is_endless"] = True
         pieces = no_pieces() if state.get("is_head") else messages
         return Streamed(pieces, MEDIA_TYPE, headers=HEADERS)
+
+
+async def _action(
+    events: EventReading, project_id: int, action_id: int | None
+) -> ResolvedAction | None:
+    """Return an action.
+
+    Raises:
+        Invalid: There is none, or it depends on persons, whose properties a stream does not know.
+    """
+    action = await events.action(project_id, action_id)
+    if action is not None and is_of_persons(action.condition):
+        detail = "The action has conditions on persons, which streams cannot compare."
+        raise Invalid(detail, attr="action_id")
+    return action
 
 
 def _require_once(request: ManagementRequest) -> None:

@@ -83,6 +83,8 @@ class LiveFollower:
             live_filter.person_id,
             received_after=upto - OVERLAP,
             limit=EVENTS_MAX,
+            action=None if live_filter.action is None else live_filter.action.condition,
+            now=self._now(),
         )
         events = await self._events.list(project_id, query)
         if cursor is not None:

@@ -6,8 +6,11 @@ from datetime import datetime
 from typing import Final, Protocol
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
+from fanion.actions.conditions import ResolvedAction
+from fanion.actions.matching import At, event_test
 from fanion.events.event import Event
 
 EVENTS_MAX: Final = 1_000
@@ -25,10 +28,14 @@ class LiveFilter(Struct, frozen=True):
     event: str | None = None
     distinct_id: str | None = None
     person_id: UUID | None = None
+    action: ResolvedAction | None = None
 
     def fits(self, event: str, distinct_id: str, person_id: UUID) -> bool:
+        """Return whether an event fits, as far as it is known without its properties."""
+        names = None if self.action is None else self.action.events
         return (
             (self.event is None or self.event == event)
+            and (names is None or event in names)
             and (self.distinct_id is None or self.distinct_id == distinct_id)
             and (self.person_id is None or self.person_id == person_id)
         )
@@ -60,6 +67,18 @@ class LiveEvent(Struct, frozen=True, gc=False):
         """Return the bytes of memory that the event takes."""
         texts = 4 * (len(self.event) + len(self.distinct_id))
         return OVERHEAD_BYTES + len(self.properties) + len(self.elements_chain) + texts
+
+
+def of_action(
+    events: Iterable[LiveEvent], action: ResolvedAction, now: datetime
+) -> list[LiveEvent]:
+    """Return the events that an action matches; one that is too large is none of them."""
+    test, at = event_test(action.condition), At(now)
+    return [
+        event
+        for event in events
+        if not event.is_too_large and test(event.event, msgspec.json.decode(event.properties), at)
+    ]
 
 
 def live_event(position: str, event: Event, elements_chain: bytes) -> LiveEvent:

@@ -115,7 +115,7 @@ class Consumer:
             historical=historical,
         )
         self._deduplicator = Deduplicator(events, self._retry, historical=historical)
-        feed = None if live is None else LiveFeed(live, self.reader, lambda: self.ingests_all)
+        feed = None if live is None else LiveFeed(live, self.reader, lambda: self.ingests_all, now)
         self._writer = BatchWriter(
             store,
             events,

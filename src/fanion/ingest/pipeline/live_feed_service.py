@@ -6,13 +6,14 @@ Without readers, a batch costs one lookup in a dict.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
 import structlog
 
 from fanion.accept_log.port import LogEntry
-from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter, live_event
+from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter, live_event, of_action
 from fanion.events.live.stream_service import LiveEvents
 from fanion.ingest.event import ReceivedEvent
 from fanion.ingest.pipeline.batch import PreparedBatch
@@ -50,6 +51,7 @@ class LiveFeed:
     live: LiveEvents
     reader: BatchReader
     shows_all: Callable[[], bool]
+    now: Callable[[], datetime]
 
     async def show_events(
         self, batch: PreparedBatch, stored: Iterable[tuple[Resolved, Mapping[str, int]]]
@@ -84,6 +86,8 @@ class LiveFeed:
         events = await asyncio.to_thread(_live_events, batch, resolved, arrived, types)
         for choice in chosen:
             matching = [events[number] for number in choice.numbers if number in events]
+            if action := choice.filter.action:
+                matching = await asyncio.to_thread(of_action, matching, action, self.now())
             self.live.put_events(resolved.project_id, choice.filter, matching, choice.earlier)
 
     async def _with_properties(
@@ -124,7 +128,9 @@ def choose_events(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Cho
             ]
         kept = numbers[-EVENTS_MAX:]
         if kept:
-            chosen.append(Chosen(live_filter, kept, len(numbers) - len(kept)))
+            # How many of those before are of an action is not known, since they are not read.
+            earlier = len(numbers) - len(kept) if live_filter.action is None else 0
+            chosen.append(Chosen(live_filter, kept, earlier))
     return chosen
 
 
