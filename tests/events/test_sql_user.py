@@ -5,15 +5,19 @@ The stand-in plays this user; what a server refuses by itself is compared with i
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from fanion.cli.doctor.stores import _check_sql_user, _run_check
 from fanion.config import read_settings
+from fanion.db.engine import Records
 from fanion.errors import StartRefused
+from fanion.events.ownership_store import Installation
 from fanion.events.storage.compiled_query import QuestionLimits, TableLimits
+from fanion.events.storage.marks import require_mark
 from fanion.events.storage.sql_user import PROJECT, TABLES
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import EventStore, open_events
 from tests.events.test_store import event, insert
 from tests.support.clickhouse.policies import SQL_USER
 from tests.support.clickhouse.server import DISTRIBUTED, SERVER, ClickHouse
@@ -67,6 +71,23 @@ async def test_a_user_without_row_policies_is_refused(
     said = str(refused.value)
     assert said.startswith("FANION_EVENTS_SQL_URL: the user sees rows of every project in events; ")
     assert "; the user may write: see docs/sql.md" in said
+
+
+async def test_a_user_of_another_event_store_is_refused(
+    records: Records, clickhouse_server: ClickHouse, own_events_url: str
+) -> None:
+    name = f"other_{uuid4().hex}"
+    client = clickhouse_server.client()
+    client.command(f"CREATE DATABASE {name}")
+    client.close()
+    other = await open_events(clickhouse_server.url(name))
+    require_mark(other._jobs._clients[0], Installation(uuid4(), None), "elsewhere")
+    await other.close()
+    store = EventStore(own_events_url, sql_url=by(SQL_USER, clickhouse_server.url(name)))
+
+    with pytest.raises(StartRefused, match="it is another event store than that of"):
+        await store.open(records)
+    await store.close()
 
 
 async def test_the_doctor_says_what_the_user_sees(clickhouse_server: ClickHouse) -> None:

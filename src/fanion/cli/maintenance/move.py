@@ -134,7 +134,8 @@ def _target_of(source: Settings, places: list[str]) -> Settings:
         changes = {"database_url": "", "events_url": "", "role": "all", **changes}
     elif "database_url" not in changes:
         refuse("--to: name a PostgreSQL database or a folder for the records too")
-    target = replace(source, **changes)
+    # Its user reads the former event store.
+    target = replace(source, **{"events_sql_url": "", **changes})
     _require_other(source, target)
     return target
 

@@ -47,6 +47,11 @@ def read_mark(client: Client, installation: Installation, where: str) -> Mark:
     return _checked(_read_mark(client), installation, where)
 
 
+def is_same_store(one: Client, other: Client) -> bool:
+    """Return whether two clients read the same event store, which is marked."""
+    return _read_mark(one) == _read_mark(other)
+
+
 def repeat_mark(client: Client, on_cluster: str) -> None:
     """Mark the servers of a cluster that have no mark yet, as those that have one."""
     owner, event_store = _read_mark(client)

@@ -20,6 +20,7 @@ from fanion.events.storage.client import (
     close,
     open_error,
 )
+from fanion.events.storage.marks import is_same_store
 
 SETTING: Final = "FANION_EVENTS_SQL_URL"
 # A setting of the operator's own, which row policies compare with the project of a row. A server
@@ -57,8 +58,11 @@ class SqlUser:
         self.engine = engine
         self.lanes = Lanes("sql")
 
-    def open(self, number: int) -> None:
+    def open(self, number: int, own: Client | None = None) -> None:
         """Connect a number of clients, and check that row policies hide every project from them.
+
+        Args:
+            own: A client of the event store, which must be the same one; None for no check.
 
         Raises:
             EventStoreUnavailable: The server does not answer.
@@ -70,6 +74,8 @@ class SqlUser:
             for client in clients:
                 apply_settings(client, READ_SETTINGS)
             problems = find_problems(clients[0])
+            if own is not None and not is_same_store(own, clients[0]):
+                problems = ["it is another event store than that of FANION_EVENTS_URL"]
         except (ClickHouseError, OSError) as error:
             close(clients)
             if getattr(error, "code", None) == _UNKNOWN_SETTING:

@@ -251,16 +251,17 @@ class EventStore:
         if reason := cost_of_text(version):
             structlog.get_logger().warning("events_sent_as_text", engine=version, reason=reason)
         if self._sql is not None:
-            await self._open_sql(self._sql, (*inserts, *reads))
+            await self._open_sql(self._sql, (*inserts, *reads), is_marked=records is not None)
         self._inserts.open(inserts)
         for lanes, size in self._sizes:
             lanes.open(reads[:size])
             reads = reads[size:]
         self.opened.set()
 
-    async def _open_sql(self, sql: SqlUser, opened: Sequence[Client]) -> None:
+    async def _open_sql(self, sql: SqlUser, opened: Sequence[Client], *, is_marked: bool) -> None:
+        own = opened[0] if is_marked else None
         try:
-            await asyncio.to_thread(sql.open, self._reads.sql_lanes)
+            await asyncio.to_thread(sql.open, self._reads.sql_lanes, own)
         except BaseException:
             close(opened)
             raise
