@@ -1,6 +1,6 @@
--- The user of FANION_EVENTS_SQL_URL, by whom SQL that people write runs: it sees the project of the
--- question, and cannot write. Run this after the first start of Fanion, which makes the tables, as a
--- user that may create users and policies. `fanion doctor` checks the outcome.
+-- The user of FANION_EVENTS_SQL_URL, which runs SQL that people write: it sees only the project of
+-- the question and cannot write. Run this after the first start of Fanion, which creates the tables,
+-- as a user that may create users and policies. `fanion doctor` checks the result.
 --
 -- Change the password, and the database if it is not `fanion`. On a cluster see docs/sql.md.
 

@@ -38,8 +38,8 @@ class SettingFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     [cluster](clickhouse-cluster.md).
     """
     events_sql_url: str = ""
-    """URL of the same ClickHouse database with another user, by whom SQL that people write runs.
-    [Row policies](sql.md#row-policies) hide other projects from this user. Empty: the user of
+    """URL of the same ClickHouse database with another user, which runs SQL that people write.
+    [Row policies](sql.md#row-policies) hide other projects from it. Empty: the user of
     `FANION_EVENTS_URL`.
     """
     log_url: str = ""
