@@ -305,7 +305,8 @@ export const personActivityQuery = (projectId: string, personId: string, page: n
 
 export const mergePreviewQuery = (projectId: string, personId: string, ids: readonly string[]) =>
   queryOptions({
-    queryKey: ["persons", projectId, "merge", personId, ids],
+    // Not below "persons": what was merged cannot be previewed again.
+    queryKey: ["merge preview", projectId, personId, ids],
     queryFn: ({ signal }) =>
       dataOf(
         api.POST("/api/projects/{project_id}/persons/{id}/merge/preview/", {
@@ -337,7 +338,8 @@ export const personMergesQuery = (projectId: string, personId: string) =>
 
 export const splitPreviewQuery = (projectId: string, personId: string, ids: readonly string[]) =>
   queryOptions({
-    queryKey: ["persons", projectId, "split", personId, ids],
+    // Not below "persons": what was split off cannot be previewed again.
+    queryKey: ["split preview", projectId, personId, ids],
     queryFn: ({ signal }) =>
       dataOf(
         api.POST("/api/projects/{project_id}/persons/{id}/split/preview/", {
