@@ -131,14 +131,17 @@ class TableResult:
 def run_table(
     client: Client, statement: str, parameters: Mapping[str, Any], own: Mapping[str, int | str]
 ) -> TableResult:
-    newer = {name: value for name, value in _NEWER.items() if name in client.server_settings}
-    settings = {**newer, **own}
+    settings = {**_newer(client), **own}
     answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     types = [kind.name for kind in answer.column_types]
     if not types:  # an answer without rows has no columns either
         described = client.query(f"DESCRIBE ({statement})", dict(parameters), settings=settings)
         types = [str(row[1]) for row in described.result_rows]
     return TableResult(types, answer.result_rows, rows_read(client, answer))
+
+
+def _newer(client: Client) -> Mapping[str, int]:
+    return {name: value for name, value in _NEWER.items() if name in client.server_settings}
 
 
 def run_compiled(
@@ -162,5 +165,7 @@ def run_question(
     parameters: Mapping[str, Any],
     settings: Mapping[str, int | str],
 ) -> QuestionResult:
+    if "readonly" in settings:  # by the user with row policies, whose conditions are such, too
+        settings = {**_newer(client), **settings}
     answer = client.query(statement, dict(parameters), settings=dict(settings), tz_mode="aware")
     return QuestionResult(answer.result_columns, rows_read(client, answer))

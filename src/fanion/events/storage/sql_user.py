@@ -26,7 +26,8 @@ SETTING: Final = "FANION_EVENTS_SQL_URL"
 # A setting of the operator's own, which row policies compare with the project of a row. A server
 # lets statements set those whose name begins with `custom_settings_prefixes`, by default SQL_.
 PROJECT: Final = "SQL_fanion_project_id"
-# Tables whose rows have a project; what others hold is no data of a project.
+# Tables whose rows have a project. Of the others, the members of static cohorts are found by a run
+# alone, whose id nobody can guess.
 TABLES: Final = (
     "events",
     "events_by_distinct_id",
@@ -87,12 +88,13 @@ class SqlUser:
         self.lanes.open(clients)
 
 
-def of_project(project_id: int) -> Mapping[str, str]:
+def of_project(project_id: int) -> Mapping[str, int | str]:
     """Return the settings with which a statement sees only the rows of a project.
 
-    A server reads a setting of this kind as a literal; a bare number is none.
+    A server reads a setting of this kind as a literal; a bare number is none. The statement itself
+    can set none.
     """
-    return {PROJECT: f"'{project_id}'"}
+    return {PROJECT: f"'{project_id}'", "readonly": 1}
 
 
 def find_problems(client: Client) -> Sequence[str]:
@@ -122,7 +124,7 @@ def _shows_rows(client: Client, table: str) -> bool:
 def _may_write(client: Client) -> bool:
     """Return whether the user has the right to insert, by an insert of no rows."""
     try:
-        client.command(_WRITE, settings=dict(of_project(_NOWHERE)))
+        client.command(_WRITE, settings={**of_project(_NOWHERE), "readonly": 0})
     except ClickHouseError as error:
         if getattr(error, "code", None) in _NO_WRITES:
             return False

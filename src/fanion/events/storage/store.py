@@ -481,7 +481,7 @@ class EventStore:
         settings = {**limits.settings, **own}
         return await self._reads.run(run_table, statement, parameters, settings, lanes=lanes)
 
-    def _user_of(self, limits: QuestionLimits) -> tuple[Lanes | None, Mapping[str, str]]:
+    def _user_of(self, limits: QuestionLimits) -> tuple[Lanes | None, Mapping[str, int | str]]:
         """Return the connections for a statement, with their settings; None for the usual ones."""
         if self._sql is None or limits.sql_of is None:
             return None, {}
