@@ -7,8 +7,8 @@ from typing import Any
 def action_places(part: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the objects in which a part names an action, each with the field that has the id.
 
-    A part is an entity, an object with entities as `actions`, a condition of a cohort on events, or
-    an entry of the older form of its criteria.
+    A part is an entity, an object with entities as `actions`, a goal of web analytics, a condition
+    of a cohort on events, or an entry of the older form of its criteria.
     """
     if _is_action(part):
         yield part, "id"
@@ -22,6 +22,8 @@ def action_places(part: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
         yield part, "seq_event"
     if part.get("action_id") is not None:
         yield part, "action_id"
+    if part.get("actionId") is not None:
+        yield part, "actionId"
 
 
 def named_actions(value: Any) -> Iterator[int]:
