@@ -166,6 +166,26 @@ async def test_an_action_of_an_insight_is_not_deleted(tenant: Tenant, question: 
     assert deleted.status_code == 200
 
 
+async def test_an_action_of_a_rollback_condition_is_not_deleted(tenant: Tenant) -> None:
+    action = await create(tenant)
+    condition = {
+        "threshold": 5,
+        "threshold_metric": {"actions": [{"id": action["id"]}]},
+        "threshold_type": "insight",
+        "operator": "gt",
+    }
+    flag = await tenant.create_flag(key="checkout", rollback_conditions=[condition])
+
+    refused = await change(tenant, action, deleted=True)
+    cleared: Json = {"rollback_conditions": []}
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=cleared)
+    deleted = await change(tenant, action, deleted=True)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "in_use")
+    assert 'flag "checkout"' in refused.json()["detail"]
+    assert deleted.status_code == 200
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_an_insight_names_an_existing_action(tenant: Tenant, question: Json) -> None:
     refused = await tenant.api.post("/insights/", json=named(question, 77))

@@ -31,7 +31,7 @@ def test_events_with_the_same_fields_name_no_action() -> None:
 
 
 def test_the_id_of_a_goal_can_be_replaced_where_it_stands() -> None:
-    goal = {"actionId": 7}
+    goal: dict[str, Any] = {"actionId": 7}
 
     for place, field in action_places(goal):
         place[field] = {"action": "Paid"}

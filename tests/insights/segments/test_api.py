@@ -223,6 +223,10 @@ async def test_a_segment_that_is_used_is_not_deleted(tenant: Tenant) -> None:
         await posted(tenant, "/insights/", name="Older", filters=older),
         await posted(tenant, "/dashboards/", name="Board", filters=filters),
     ]
+    metric = {"events": [{"id": "paid", "properties": [within(segment["id"])]}]}
+    rollback = {"threshold": 5, "threshold_metric": metric, "threshold_type": "insight"}
+    conditions = [{**rollback, "operator": "gt"}]
+    uses.append(await posted(tenant, "/feature_flags/", key="f", rollback_conditions=conditions))
 
     refused = await change(tenant, segment, deleted=True)
     for use in uses:
@@ -230,7 +234,9 @@ async def test_a_segment_that_is_used_is_not_deleted(tenant: Tenant) -> None:
     deleted = await change(tenant, segment, deleted=True)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "in_use")
-    assert 'insight "Sales", insight "Older", dashboard "Board"' in refused.json()["detail"]
+    assert (
+        'insight "Sales", insight "Older", dashboard "Board", flag "f"' in refused.json()["detail"]
+    )
     assert deleted.status_code == 200
     body = {"name": "Late", "filters": filters}
     unknown = await tenant.api.post("/dashboards/", json=body)

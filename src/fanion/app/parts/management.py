@@ -57,6 +57,7 @@ from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.definitions.api import FlagsApi
+from fanion.flags.definitions.integrity_store import flags_with_action, flags_with_segment
 from fanion.flags.definitions.role_access.api import RoleAccessApi
 from fanion.flags.definitions.role_access.service import RoleAccessService
 from fanion.flags.definitions.role_access.store import RoleAccessStore, revoke_flags_of_role
@@ -378,7 +379,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,
         "actions": NamedItemService(
-            records, ACTIONS, check_action, (insights_using, cohorts_using)
+            records, ACTIONS, check_action, (insights_using, cohorts_using, flags_with_action)
         ),
         "definitions": DefinitionService(DefinitionStore(records), events),
         "property_service": PropertyService(records),
@@ -432,6 +433,6 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             records,
             SEGMENTS,
             partial(check_segment, server.questions.questions.check_filters),
-            (insights_with_segment, dashboards_with_segment),
+            (insights_with_segment, dashboards_with_segment, flags_with_segment),
         ),
     }

@@ -1,12 +1,14 @@
-"""Checks that flags stay computable when a flag changes, or when a cohort does."""
+"""Checks that flags stay computable when a flag changes, or what a flag names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Text, cast
+from sqlalchemy import Connection, Text, cast, select
 
+from fanion.actions.references import named_actions
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
+from fanion.flags.definitions.rollback_conditions import listed_conditions
 from fanion.flags.definitions.store import cohort_rows, definitions_around, flag_row, live_flags
 from fanion.flags.definitions.validation.parts import not_valid
 from fanion.flags.engine.conditions import compile_cohort
@@ -18,6 +20,7 @@ from fanion.flags.engine.definition import (
     parse_rules,
 )
 from fanion.flags.engine.flag_set import broken_dependents, problem_of, uncomputable_flags
+from fanion.insights.segments.conditions import named_segments
 from fanion.properties.filters import FlagIs, InCohort
 
 _flag = feature_flags.c
@@ -40,6 +43,34 @@ def require_computable(
         _require_own(connection, row)
     if changed.get("deleted") or row["key"] != former_key:
         _require_others(connection, row, former_key)
+
+
+def flags_with_action(connection: Connection, project_id: int, action_id: int) -> Sequence[str]:
+    """Return the flags whose rollback conditions name an action, as `flag "checkout"`."""
+    return _flags_naming(connection, project_id, action_id, named_actions)
+
+
+def flags_with_segment(connection: Connection, project_id: int, segment_id: int) -> Sequence[str]:
+    """Return the flags whose rollback conditions name a segment, as `flag "checkout"`."""
+    return _flags_naming(connection, project_id, segment_id, named_segments)
+
+
+def _flags_naming(
+    connection: Connection,
+    project_id: int,
+    named_id: int,
+    ids_in: Callable[[Any], Iterable[int]],
+) -> Sequence[str]:
+    rows = connection.execute(
+        select(_flag.key, _flag.rollback_conditions)
+        .where(_flag.project_id == project_id, _flag.deleted.is_(False))
+        .order_by(_flag.id)
+    )
+    return [
+        f'flag "{row.key}"'
+        for row in rows
+        if named_id in ids_in(list(listed_conditions(row.rollback_conditions)))
+    ]
 
 
 def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str, str]:
