@@ -117,7 +117,7 @@ async def test_a_stream_of_events_is_documented_as_one(paths: Json) -> None:
     assert operation["responses"]["200"]["content"] == {
         "text/event-stream": {"schema": {"type": "string"}}
     }
-    assert query(operation).keys() == {"event", "distinct_id", "person_id"}
+    assert query(operation).keys() == {"event", "distinct_id", "person_id", "action_id"}
     assert {
         parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "header"
     } == {"Last-Event-ID"}
