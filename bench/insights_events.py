@@ -12,9 +12,11 @@ floor.
 
 import asyncio
 import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from clickhouse_connect.driver.client import Client
 
@@ -75,6 +77,7 @@ _PERSON = """
   toUUID(UUIDNumToString(toFixedString(unhex(concat('0187f3a000000000',
     leftPad(hex({number}), 16, '0'))), 16)))
 """
+_PERSONS_FROM: Final = 0x0187F3A0 << 96
 OLD: Final = 1_000_000_000  # added to the number of a person that was merged away
 
 # Three to six properties besides the session.
@@ -135,6 +138,11 @@ def years_of(events: int) -> int:
     return max(1, round(events / EVENTS_A_YEAR))
 
 
+def person_id(number: int) -> UUID:
+    """Return the id that the events have for a person."""
+    return UUID(int=_PERSONS_FROM + number)
+
+
 def make(folder: Path, events: int, project: int) -> None:
     """Make the events, unless the folder has them from an earlier run."""
     done = folder / f"made-{events}-{project}"
@@ -163,6 +171,14 @@ async def _keep(jobs: Lanes, project: int) -> None:
 
 
 def _fill(client: Client, parquet: Path, events: int, project: int) -> None:
+    given = store_persons(client, events, project)
+    client.command(_EXPORT_OVERRIDES, {**given, "path": str(parquet / "overrides.parquet")})
+    for number, some in enumerate(store_events(client, events, given)):
+        client.command(_EXPORT, {**some, "path": str(parquet / f"events-{number:05}.parquet")})
+
+
+def store_persons(client: Client, events: int, project: int) -> dict[str, Any]:
+    """Store the persons of so many events, and return the parameters of the events."""
     span = YEAR * years_of(events)
     persons = min(PERSONS, max(1000, events // 40))
     given = {
@@ -176,11 +192,17 @@ def _fill(client: Client, parquet: Path, events: int, project: int) -> None:
     }
     client.command(_STORE_PERSONS, given)
     client.command(_STORE_OVERRIDES, given)
-    client.command(_EXPORT_OVERRIDES, {**given, "path": str(parquet / "overrides.parquet")})
-    for number, start in enumerate(range(0, events, STEP)):
+    return given
+
+
+def store_events(
+    client: Client, events: int, given: Mapping[str, Any], **settings: int
+) -> Iterator[dict[str, Any]]:
+    """Store the events in steps, and yield the parameters of each step that is stored."""
+    for start in range(0, events, STEP):
         some = {**given, "from": start, "count": min(STEP, events - start)}
-        client.command(_STORE, some)
-        client.command(_EXPORT, {**some, "path": str(parquet / f"events-{number:05}.parquet")})
+        client.command(_STORE, some, settings=settings)
+        yield some
 
 
 if __name__ == "__main__":

@@ -23,8 +23,11 @@ STOP_S = 30
 SERVER = "server"
 DISTRIBUTED = "distributed"
 CLUSTER = "shards"
+ONE_SHARD = "one_shard"
 REPLICATED = "replicated"
 TWICE = "shards_with_replicas"
+# The databases that are on a cluster.
+CLUSTERS = {DISTRIBUTED: CLUSTER, ONE_SHARD: ONE_SHARD}
 # Two names of this machine, since the engine takes shards of one address for replicas.
 HOSTS = ("127.0.0.1", "localhost")
 SHARDS = len(HOSTS)
@@ -62,6 +65,7 @@ _CONFIG = """
     <tcp_port>9000</tcp_port>
     <remote_servers>
       <{name}>{shards}</{name}>
+      <{one}>{one_shard}</{one}>
       <{replicated}>{pair}</{replicated}>
       <{twice}>{shards_twice}</{twice}>
     </remote_servers>
@@ -91,8 +95,8 @@ class ClickHouse:
         return self.process.pid
 
     def url(self, database: str) -> str:
-        """Return the URL of a database, of which `distributed` is on the cluster."""
-        cluster = f"?cluster={CLUSTER}" if database == DISTRIBUTED else ""
+        """Return the URL of a database, of which some are on a cluster."""
+        cluster = f"?cluster={CLUSTERS[database]}" if database in CLUSTERS else ""
         return f"clickhouse://127.0.0.1:{self.port}/{database}{cluster}"
 
     def client(self, database: str = "default", **options: Any) -> Client:
@@ -157,6 +161,8 @@ def _arguments(folder: Path) -> tuple[str, str]:
         _CONFIG.format(
             name=CLUSTER,
             shards=shards,
+            one=ONE_SHARD,
+            one_shard=_SHARD.format(host=HOSTS[0]),
             replicated=REPLICATED,
             pair=_PAIR,
             twice=TWICE,
