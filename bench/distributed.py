@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -24,6 +25,7 @@ from bench.insights_questions import QUESTIONS, Ask
 from bench.report import Row
 from tests.support.awaited import until
 from tests.support.clickhouse.server import ONE_SHARD, SERVER, ClickHouse, clickhouse
+from tests.support.server import START_S
 
 EVENTS: Final = int(os.environ.get("BENCH_DISTRIBUTED_EVENTS", "200000"))
 TURNS: Final = 12
@@ -55,9 +57,9 @@ def run() -> Iterator[Row]:
         clients = {name: _client(stack, on, Path(folder), name) for name in STORES}
         for question in QUESTIONS:
             name = f"{question.name}, {EVENTS:,}, one shard"
-            yield _least(clients, lambda client, asks=question.asks: _ask(client, asks)).row(name)
+            yield _least(clients, partial(_ask, question.asks)).row(name)
         for name, path in _pages(clients[SERVER]).items():
-            yield _least(clients, lambda client, path=path: _read(client, path)).row(name)
+            yield _least(clients, partial(_read, path)).row(name)
 
 
 def _client(stack: ExitStack, on: ClickHouse, folder: Path, name: str) -> httpx.Client:
@@ -69,7 +71,7 @@ def _client(stack: ExitStack, on: ClickHouse, folder: Path, name: str) -> httpx.
     stack.callback(server.close)
     server.start()
     with closing(on.client(name)) as client:
-        until(lambda: client.command("EXISTS TABLE events") == 1, "no table", servers.START_S)
+        until(lambda: client.command("EXISTS TABLE events") == 1, "no table", START_S)
         given = store_persons(client, EVENTS, keys.project_id)
         for _ in store_events(client, EVENTS, given, **SETTINGS):
             pass
@@ -99,10 +101,10 @@ def _least(clients: Mapping[str, httpx.Client], ask: Callable[[httpx.Client], No
     return least
 
 
-def _ask(client: httpx.Client, asks: Sequence[Ask]) -> None:
+def _ask(asks: Sequence[Ask], client: httpx.Client) -> None:
     for path, body in asks:
         client.post(path, json={**body, "refresh": True}).raise_for_status()
 
 
-def _read(client: httpx.Client, path: str) -> None:
+def _read(path: str, client: httpx.Client) -> None:
     client.get(path).raise_for_status()

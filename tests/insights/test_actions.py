@@ -4,16 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanion.actions.model import ActionStep
-from fanion.actions.store import ACTIONS
-from fanion.activity.model import Author
-from fanion.projects.model import Project
+from tests.support.defined_actions import define
 from tests.support.examples import examples
 from tests.support.histories import Analyst, History, HistoryEvent, histories, history_event
 
@@ -40,20 +36,6 @@ STEPS: Sequence[tuple[Json, Callable[[HistoryEvent], bool]]] = [
 
 def _url(event: HistoryEvent) -> str:
     return str(event.properties.get("$current_url", ""))
-
-
-async def define(analyst: Analyst, project: Project, *steps: Json) -> Json:
-    """Create an action, and return it as an entity of a question."""
-    values = {
-        "name": uuid4().hex,
-        "description": "",
-        "tags": [],
-        "steps": [ActionStep(**step) for step in steps],
-    }
-    author = Author(project.organization_id, None, NOW, project_id=project.id)
-    async with analyst.records.write() as connection:
-        made = await connection.run_sync(ACTIONS.create, author, values)
-    return {"id": made.id, "type": "actions"}
 
 
 @settings(max_examples=examples(30))

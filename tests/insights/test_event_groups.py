@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from fanion.errors import Invalid
 from fanion.insights.kinds.service import read_sent_query
 from fanion.insights.trends.query import parse_trends
-from tests.insights.test_actions import CONDITION, NOW, QUESTIONS, Json, define, numbers
+from tests.insights.test_actions import CONDITION, NOW, QUESTIONS, Json, numbers
 from tests.support.asked_actors import actors
+from tests.support.defined_actions import define
 from tests.support.examples import examples
 from tests.support.histories import Analyst, History, HistoryEvent, histories, history_event
 

@@ -8,6 +8,7 @@ import pytest
 from fanion.transfer.document import DocumentError, read_document
 from fanion.transfer.importing.validation import find_faults, normalised
 from tests.support.application import Tenant
+from tests.support.experiments import create
 from tests.transfer.test_alerts import exported, imported, other
 from tests.transfer.test_experiments import posted
 
@@ -90,3 +91,26 @@ def test_an_unknown_field_of_a_step_is_refused() -> None:
     )
     with pytest.raises(DocumentError, match="colour"):
         read_document(body)
+
+
+@pytest.mark.every_engine
+async def test_experiments_find_their_actions_in_another_project(
+    tenant: Tenant, other: Tenant
+) -> None:
+    await posted(other, "/actions/", name="Else", steps=[{"event": "else"}])
+    paid = await posted(tenant, "/actions/", name="Paid", steps=[{"event": "paid"}])
+    source = {"kind": "ActionsNode", "id": paid}
+    metric = {"kind": "ExperimentMetric", "metric_type": "mean", "source": source}
+    await posted(tenant, "/experiment_saved_metrics/", name="Sales", query=metric)
+    await create(tenant, metrics=[metric], exposure_criteria={"exposure_config": source})
+
+    await imported(other, await exported(tenant))
+    again = await imported(other, await exported(tenant))
+
+    assert {each.result for each in again.outcomes} == {"unchanged"}
+    ids = {each["name"]: each["id"] for each in (await other.get("/actions/"))["results"]}
+    [copy] = (await other.get("/experiments/"))["results"]
+    [saved] = (await other.get("/experiment_saved_metrics/"))["results"]
+    assert copy["metrics"][0]["source"]["id"] == ids["Paid"] != paid
+    assert saved["query"]["source"]["id"] == ids["Paid"]
+    assert copy["exposure_criteria"]["exposure_config"]["id"] == ids["Paid"]

@@ -116,7 +116,7 @@ def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
         detail = "A cohort cannot have exposure criteria with alternatives (OR)."
         raise Invalid(detail, attr="exposure_criteria")
     variants = list(variant_shares({} if experiment.flag is None else _filters(experiment)))
-    if criteria.event is None:
+    if criteria.entity is None:
         conditions = [
             _condition("$feature_flag", [experiment.feature_flag_key]),
             _condition("$feature_flag_response", variants),
@@ -126,8 +126,8 @@ def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
     performed = {
         "type": "behavioral",
         "value": "performed_event",
-        "key": criteria.event or DEFAULT_EVENT,
-        "event_type": "events",
+        "key": DEFAULT_EVENT if criteria.entity is None else criteria.entity.id,
+        "event_type": "events" if criteria.entity is None else criteria.entity.type_name,
         "explicit_datetime": experiment.start_date.isoformat(),
         "event_filters": [*conditions, *_own_conditions(experiment)],
     }

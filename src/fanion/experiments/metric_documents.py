@@ -6,7 +6,7 @@ that an old experiment can always be renamed or ended.
 Source: experiments.md section 1c.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID, uuid5
 
@@ -14,15 +14,23 @@ import msgspec
 
 from fanion.errors import Invalid
 from fanion.experiments.metrics.reading import METRICS_MAX, read_metric
+from fanion.insights.entities import Entity
 
 _SPACE: Final = UUID("6f1d2b0e-0a0b-4c53-9d1c-5f6f5b9f4b0a")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Metric = dict[str, Any]
+# Raises Invalid for an action or a segment that does not exist.
+RequireNamed = Callable[[Sequence[Entity]], None]
 
 
 def read_metrics(
-    sent: Sequence[Metric], stored: Sequence[Metric], attr: str, *, are_guardrails: bool = False
+    sent: Sequence[Metric],
+    stored: Sequence[Metric],
+    attr: str,
+    require: RequireNamed,
+    *,
+    are_guardrails: bool = False,
 ) -> list[Metric]:
     """Return the metrics of a request as they are stored.
 
@@ -30,6 +38,7 @@ def read_metrics(
         sent: The metrics of the request, which may be stored ones with a fingerprint.
         stored: The metrics that they replace.
         attr: The field of the request.
+        require: Checks the actions and segments of new metrics.
         are_guardrails: Whether each may have a tolerance.
 
     Raises:
@@ -39,31 +48,39 @@ def read_metrics(
         raise Invalid(f"Ensure this list has at most {METRICS_MAX} elements.", attr=attr)
     known = {_encode(metric) for metric in stored}
     return [
-        _read_metric(index, metric, known, attr, are_guardrails)
+        _read_metric(index, metric, known, attr, require, are_guardrails)
         for index, metric in enumerate(sent)
     ]
 
 
-def read_saved_query(sent: Metric, stored: Metric | None) -> Metric:
+def read_saved_query(sent: Metric, stored: Metric | None, require: RequireNamed) -> Metric:
     """Return the metric of a saved metric as it is stored.
+
+    Args:
+        require: Checks the actions and segments of a new metric.
 
     Raises:
         Invalid: It differs from the stored one and cannot be used.
     """
     metric = _without_fingerprint(sent)
     if metric != stored:
-        read_metric(metric, "query", is_guardrail=True)  # it may become one
+        require(read_metric(metric, "query", is_guardrail=True).entities)  # it may become one
     return metric
 
 
 def _read_metric(
-    index: int, sent: Metric, known: set[bytes], attr: str, is_guardrail: bool
+    index: int,
+    sent: Metric,
+    known: set[bytes],
+    attr: str,
+    require: RequireNamed,
+    is_guardrail: bool,
 ) -> Metric:
     metric = _without_fingerprint(sent)
     if _encode(metric) in known:
         return metric
     try:
-        read_metric(metric, f"{attr}__{index}", is_guardrail=is_guardrail)
+        require(read_metric(metric, f"{attr}__{index}", is_guardrail=is_guardrail).entities)
     except Invalid as problem:
         detail = f"Invalid metric at index {index}: {problem.detail}"
         raise Invalid(detail, code=problem.code, attr=problem.attr) from None

@@ -6,6 +6,7 @@ Source: experiments.md sections 1a, 1b and 1d.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Concatenate, ParamSpec
 
 from msgspec import UNSET
@@ -51,6 +52,7 @@ from fanion.flags.definitions.model import FlagAccess, variant_shares
 from fanion.flags.definitions.schemas import FlagChanges, NewFlag, changed_columns, created_columns
 from fanion.flags.definitions.store import StoredFlag, lock_flag
 from fanion.flags.engine.definition import grouped_filters
+from fanion.insights.calculation.named_store import require_named
 from fanion.projects.store import move_flag_version
 from fanion.rest.validation import given_fields
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -161,7 +163,7 @@ def _create(
 ) -> Experiment:
     if sent.get("deleted"):
         raise Invalid("This field can only be set after creation.", attr="deleted")
-    values = read_fields(sent, None)
+    values = read_fields(sent, None, partial(require_named, connection, author.project_id))
     links = read_links(sent.get("saved_metrics_ids"))
     _require_archivable(values, None)
     key = sent["feature_flag_key"]
@@ -258,7 +260,7 @@ def _change(
     if sent.get("version", UNSET) not in {UNSET, None, before.version}:
         raise StaleExperiment(before)
     _require_same_key(before, sent)
-    values = read_fields(sent, before)
+    values = read_fields(sent, before, partial(require_named, connection, author.project_id))
     _require_archivable(values, before)
     changes = _flag_changes(connection, before, flag, values, sent)
     if _ends(before, values) and flag is not None:

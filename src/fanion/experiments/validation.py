@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from fanion.errors import Invalid
-from fanion.experiments.metric_documents import read_metrics
+from fanion.experiments.metric_documents import RequireNamed, read_metrics
 from fanion.experiments.metrics.exposure import read_criteria
 from fanion.experiments.metrics.stats_config import read_stats_config
 from fanion.experiments.model import (
@@ -38,12 +38,15 @@ _PLAIN: Final = frozenset(
 )
 
 
-def read_fields(sent: Mapping[str, Any], before: Experiment | None) -> dict[str, Any]:
+def read_fields(
+    sent: Mapping[str, Any], before: Experiment | None, require: RequireNamed
+) -> dict[str, Any]:
     """Return the columns that a request sets, without those of its flag.
 
     Args:
         sent: The fields of the request that were sent.
         before: The stored experiment, whose parts are accepted unchecked; None for a new one.
+        require: Checks the actions and segments of what is not accepted unchecked.
 
     Raises:
         Invalid: A field cannot be used.
@@ -56,12 +59,15 @@ def read_fields(sent: Mapping[str, Any], before: Experiment | None) -> dict[str,
     for name in METRIC_LISTS:
         if name in given:
             stored = [] if before is None else _stored_metrics(before)
+            are_guardrails = name == "guardrail_metrics"
             values[name] = read_metrics(
-                given[name], stored, name, are_guardrails=name == "guardrail_metrics"
+                given[name], stored, name, require, are_guardrails=are_guardrails
             )
     values |= _parameters(given, before)
     values |= _checked("filters", given, before, _require_no_properties)
-    values |= _checked("exposure_criteria", given, before, read_criteria)
+    values |= _checked(
+        "exposure_criteria", given, before, lambda raw: require(read_criteria(raw).exposing)
+    )
     values |= _checked("stats_config", given, before, read_stats_config)
     _require_dates(values, before)
     return values if before is not None else {**_new_fields(), **values}

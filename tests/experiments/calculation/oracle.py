@@ -63,7 +63,7 @@ class Oracle:
 
     def _is_call(self, event: HistoryEvent) -> bool:
         criteria = self.window.criteria
-        if criteria.event is None:
+        if criteria.entity is None:
             named = event.event in ("$feature_flag_called", "$experiment_exposure")
             named = named and event.properties.get("$feature_flag") == self.window.flag_key
         else:
@@ -72,7 +72,7 @@ class Oracle:
         return named and in_time and not self.is_test_account(event)
 
     def value(self, event: HistoryEvent) -> Any:
-        if self.window.criteria.event is None:
+        if self.window.criteria.entity is None:
             return event.properties.get("$feature_flag_response")
         return event.properties.get(f"$feature/{self.window.flag_key}")
 
@@ -207,7 +207,7 @@ class Values:
     def _reached(self, metric: FunnelMetric, events: Sequence[HistoryEvent]) -> int:
         if not metric.is_ordered:
             return most_matched(metric.series, events)
-        best, names = 0, [step.event for step in metric.series]
+        best, names = 0, [step.entity.event for step in metric.series]
         may_coincide = len(set(names)) == len(names) and None not in names
         last: datetime | None = None
         for step in metric.series:
@@ -293,7 +293,7 @@ class Values:
 
 
 def is_of(node: Node, event: HistoryEvent) -> bool:
-    return node.event in (None, event.event)
+    return node.entity.event in (None, event.event)
 
 
 def number(node: Node, events: Sequence[HistoryEvent]) -> float:

@@ -13,6 +13,7 @@ from fanion.experiments.calculation.sums_service import ExperimentCalculator
 from fanion.experiments.metrics.exposure import ExposureCriteria
 from fanion.experiments.metrics.model import FunnelMetric, MeanMetric, Metric, Percentiles
 from fanion.experiments.metrics.nodes import Node
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.projects.model import Project
 from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent
@@ -21,7 +22,7 @@ START = datetime(2024, 3, 24, 10, tzinfo=UTC)
 KEY = "color"
 DAY = 86_400
 A, B, C, D, E, F, G = (UUID(int=number) for number in range(11, 18))
-REVENUE = MeanMetric(source=Node("buy", "sum", "n"))
+REVENUE = MeanMetric(source=Node(Entity("buy"), "sum", "n"))
 EXTERNAL = parse_filter(
     [{"key": "email", "operator": "is_not", "value": "me@own.example", "type": "event"}], "filters"
 )
@@ -101,8 +102,12 @@ async def test_example_18(
 async def test_example_18_as_conversions_and_events(
     analyst: Analyst, window_s: int | None, converted: tuple[int, int]
 ) -> None:
-    funnel = await sums(analyst, EXAMPLE_18, FunnelMetric(series=(Node("buy"),), window_s=window_s))
-    events = await sums(analyst, EXAMPLE_18, MeanMetric(source=Node("buy"), window_s=7 * DAY))
+    funnel = await sums(
+        analyst, EXAMPLE_18, FunnelMetric(series=(Node(Entity("buy")),), window_s=window_s)
+    )
+    events = await sums(
+        analyst, EXAMPLE_18, MeanMetric(source=Node(Entity("buy")), window_s=7 * DAY)
+    )
 
     assert (funnel["control"]["sum"], funnel["test"]["sum"]) == converted
     assert (events["control"]["sum"], events["test"]["sum"]) == (3, 1)
@@ -236,7 +241,7 @@ async def test_a_custom_event_has_the_variant_as_a_property(analyst: Analyst) ->
         call(D, "test"),
     ]
     conditions = parse_filter([{"key": "plan", "value": "pro", "type": "event"}], "filters")
-    criteria = ExposureCriteria(event="seen", conditions=conditions)
+    criteria = ExposureCriteria(entity=Entity("seen"), conditions=conditions)
 
     counts, found = await units(analyst, History(happened=happens), criteria=criteria)
 
@@ -284,7 +289,7 @@ async def test_conditions_of_nodes_and_of_persons(analyst: Analyst) -> None:
     )
     project = await analyst.store(history)
     of_persons = parse_filter([{"key": "plan", "value": "pro", "type": "person"}], "filters")
-    metric = MeanMetric(source=Node("a", conditions=EXTERNAL))
+    metric = MeanMetric(source=Node(Entity("a", properties=EXTERNAL)))
     everybody = MetricQuestion(experiment(), metric)
     pros = replace(everybody, window=replace(everybody.window, accounts=of_persons))
 

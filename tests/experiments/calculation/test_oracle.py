@@ -1,5 +1,6 @@
 """Random experiments over random histories, against a model in plain Python."""
 
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,9 +23,11 @@ from fanion.experiments.metrics.model import (
 from fanion.experiments.metrics.nodes import Node
 from fanion.experiments.people.behind import Behind, find_measured
 from fanion.insights.actors.service import ActorFinder, ActorsQuery
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.projects.model import Project
 from tests.experiments.calculation.oracle import Oracle, Values, moment
+from tests.support.defined_actions import define
 from tests.support.examples import examples
 from tests.support.histories import (
     NOW,
@@ -49,6 +52,7 @@ MERGED: tuple[dict[UUID, UUID], ...] = (
 TEST_ACCOUNTS = [{"key": "email", "operator": "is_not", "value": "me@own.example", "type": "event"}]
 NAMES = st.sampled_from(("a", "b"))
 EVENTS = st.sampled_from(("a", "b", "a", "b", None))
+ENTITIES = st.builds(Entity, EVENTS)
 MATHS = st.sampled_from(("total", "sum", "avg", "min", "max", "unique_session", "dau"))
 
 
@@ -99,7 +103,7 @@ def experiments(draw: st.DrawFn) -> History:
 def windows() -> st.SearchStrategy[Window]:
     criteria = st.builds(
         ExposureCriteria,
-        event=st.sampled_from((None, None, "a")),
+        entity=st.sampled_from((None, None, Entity("a"))),
         multiple_variants=st.sampled_from(("exclude", "first_seen")),
     )
     return st.builds(
@@ -116,12 +120,14 @@ def windows() -> st.SearchStrategy[Window]:
 
 
 def nodes() -> st.SearchStrategy[Node]:
-    plain = st.builds(lambda event, math: Node(event, math, "n"), EVENTS, MATHS).map(
+    plain = st.builds(lambda event, math: Node(Entity(event), math, "n"), EVENTS, MATHS).map(
         lambda node: (
-            node if node.math in ("sum", "avg", "min", "max") else Node(node.event, node.math)
+            node if node.math in ("sum", "avg", "min", "max") else Node(node.entity, node.math)
         )
     )
-    groups = st.builds(lambda event: Node(event, "unique_group", group_type_index=0), EVENTS)
+    groups = st.builds(
+        lambda event: Node(Entity(event), "unique_group", group_type_index=0), EVENTS
+    )
     return plain | groups
 
 
@@ -140,13 +146,15 @@ def metrics() -> st.SearchStrategy[Metric]:
     )
     thresholds = st.builds(
         MeanMetric,
-        source=st.sampled_from((Node("a"), Node(None), Node("b", "sum", "n"))),
+        source=st.sampled_from(
+            (Node(Entity("a")), Node(Entity(None)), Node(Entity("b"), "sum", "n"))
+        ),
         threshold=st.sampled_from((1.0, 2.0)),
         window_s=WINDOWS_S,
     )
     funnels = st.builds(
         FunnelMetric,
-        series=st.lists(st.builds(Node, EVENTS), min_size=1, max_size=3).map(tuple),
+        series=st.lists(st.builds(Node, ENTITIES), min_size=1, max_size=3).map(tuple),
         is_ordered=st.booleans(),
         window_s=WINDOWS_S,
     )
@@ -160,8 +168,8 @@ def metrics() -> st.SearchStrategy[Metric]:
     )
     retentions = st.builds(
         RetentionMetric,
-        start=st.builds(Node, EVENTS),
-        completion=st.builds(Node, EVENTS),
+        start=st.builds(Node, ENTITIES),
+        completion=st.builds(Node, ENTITIES),
         retention_start=st.integers(0, 2),
         retention_end=st.integers(2, 4),
         unit=st.sampled_from(("day", "hour", "minute", "day")),
@@ -231,6 +239,39 @@ async def test_sums_are_those_of_the_model(
         arm: {name: pytest.approx(value) for name, value in sums.items()}
         for arm, sums in expected.items()
     }
+
+
+def with_a_as(entity: Entity, part: Any) -> Any:
+    """Return a part of a question in which another entity stands for the event `a`."""
+    if isinstance(part, Entity):
+        return entity if part.event == "a" else part
+    if isinstance(part, tuple):
+        return tuple(with_a_as(entity, each) for each in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    own = {each.name: getattr(part, each.name) for each in fields(part)}
+    return replace(part, **{name: with_a_as(entity, value) for name, value in own.items()})
+
+
+# It takes seconds: each example is stored, and asked about three times.
+@settings(max_examples=examples(20))
+@given(experiments(), windows(), metrics())
+async def test_an_action_counts_as_the_events_that_it_names(
+    analyst: Analyst, history: History, window: Window, metric: Metric
+) -> None:
+    project = await analyst.store(history)
+    conditions = [{"key": "n", "operator": "is_set", "value": "is_set", "type": "event"}]
+    action = await define(analyst, project, {"event": "a", "properties": conditions})
+    question = MetricQuestion(window, metric)
+    entities = (
+        Entity("a", properties=parse_filter(conditions, "properties")),
+        Entity(action=action["id"]),
+        Entity(nodes=(Entity(action=action["id"]), Entity("never"))),
+    )
+
+    found = [await answer(analyst, project, with_a_as(entity, question)) for entity in entities]
+
+    assert found[0] == found[1] == found[2]
 
 
 # It takes seconds: each example is stored, and asked about for each arm.

@@ -4,6 +4,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.experiments.metrics.exposure import ExposureCriteria, read_criteria
+from fanion.insights.entities import Entity
 
 
 def config(**fields: object) -> dict[str, object]:
@@ -20,7 +21,11 @@ def config(**fields: object) -> dict[str, object]:
             {"multiple_variant_handling": "first_seen"},
             ExposureCriteria(multiple_variants="first_seen"),
         ),
-        (config(event="$pageview", properties=[]), ExposureCriteria(event="$pageview")),
+        (config(event="$pageview", properties=[]), ExposureCriteria(entity=Entity("$pageview"))),
+        (
+            {"exposure_config": {"kind": "ActionsNode", "id": 7, "name": "Signs up"}},
+            ExposureCriteria(entity=Entity(action=7, name="Signs up")),
+        ),
         (config(event="$feature_flag_called"), ExposureCriteria()),
         (config(event="$experiment_exposure"), ExposureCriteria()),
     ],
@@ -30,8 +35,11 @@ def test_criteria_are_read(sent: object, expected: ExposureCriteria) -> None:
 
 
 def test_the_copy_of_the_default_event_exposes_too() -> None:
-    assert ExposureCriteria().events == ("$feature_flag_called", "$experiment_exposure")
-    assert ExposureCriteria(event="seen").events == ("seen",)
+    assert ExposureCriteria().exposing == (
+        Entity("$feature_flag_called"),
+        Entity("$experiment_exposure"),
+    )
+    assert ExposureCriteria(entity=Entity("seen")).exposing == (Entity("seen"),)
     assert ExposureCriteria().shown_event == "$feature_flag_called"
 
 
@@ -60,14 +68,20 @@ def test_the_copy_of_the_default_event_exposes_too() -> None:
             "activation_config is not supported. Leave it out.",
         ),
         (
-            {"exposure_config": {"kind": "ActionsNode", "id": 1}},
-            "exposure_criteria__exposure_config__kind",
-            "Exposures have no actions. Use ExperimentEventExposureConfig.",
+            {"exposure_config": {"kind": "ActionsNode"}},
+            "exposure_criteria__exposure_config__id",
+            "This field is required.",
+        ),
+        (
+            {"exposure_config": {"kind": "ActionsNode", "id": 1, "event": "e"}},
+            "exposure_criteria__exposure_config__event",
+            "An action has an id in place of an event. Leave it out.",
         ),
         (
             {"exposure_config": {"kind": "EventConfig", "event": "a"}},
             "exposure_criteria__exposure_config__kind",
-            '"EventConfig" is not a valid choice. Allowed are: ExperimentEventExposureConfig.',
+            '"EventConfig" is not a valid choice. Allowed are: ActionsNode, '
+            "ExperimentEventExposureConfig.",
         ),
         (config(), "exposure_criteria__exposure_config__event", "This field is required."),
         (

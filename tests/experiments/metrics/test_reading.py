@@ -16,6 +16,7 @@ from fanion.experiments.metrics.model import (
 )
 from fanion.experiments.metrics.nodes import Node
 from fanion.experiments.metrics.reading import METRICS_MAX, read_metric, read_metrics
+from fanion.insights.entities import Entity
 from fanion.properties.filters import ConditionGroup, Property
 
 Json = Mapping[str, Any]
@@ -34,8 +35,8 @@ def retention(**fields: Any) -> dict[str, Any]:
     )
 
 
-BOUGHT = Node("purchase")
-SPENT = Node("purchase", "sum", "revenue")
+BOUGHT = Node(Entity("purchase"))
+SPENT = Node(Entity("purchase"), "sum", "revenue")
 DAY = 86_400
 
 
@@ -49,11 +50,11 @@ DAY = 86_400
         ),
         (
             metric("mean", source={"event": None, "math": "dau"}, goal="decrease"),
-            MeanMetric(source=Node(None, "dau"), goal="decrease"),
+            MeanMetric(source=Node(Entity(None), "dau"), goal="decrease"),
         ),
         (
             metric("mean", source={"math": "unique_group", "math_group_type_index": 2}),
-            MeanMetric(source=Node(None, "unique_group", group_type_index=2)),
+            MeanMetric(source=Node(Entity(None), "unique_group", group_type_index=2)),
         ),
         (
             metric("mean", source=PURCHASE, conversion_window=2, conversion_window_unit="week"),
@@ -76,7 +77,7 @@ DAY = 86_400
         (metric("mean", source=PURCHASE, threshold=3), MeanMetric(source=BOUGHT, threshold=3)),
         (
             metric("funnel", series=[PURCHASE, {"event": "visit"}], funnel_order_type="unordered"),
-            FunnelMetric(series=(BOUGHT, Node("visit")), is_ordered=False),
+            FunnelMetric(series=(BOUGHT, Node(Entity("visit"))), is_ordered=False),
         ),
         (
             metric(
@@ -93,7 +94,7 @@ DAY = 86_400
             retention(start_handling="last_seen", retention_window_unit="hour"),
             RetentionMetric(
                 start=BOUGHT,
-                completion=Node("visit"),
+                completion=Node(Entity("visit")),
                 retention_start=1,
                 retention_end=7,
                 unit="hour",
@@ -137,8 +138,8 @@ def test_conditions_are_those_of_insights() -> None:
     read = read_metric(metric("mean", source={**PURCHASE, "properties": [condition]}), "metric")
 
     [node] = read.nodes
-    assert isinstance(node.conditions, ConditionGroup)
-    [leaf] = node.conditions.children
+    assert isinstance(node.entity.properties, ConditionGroup)
+    [leaf] = node.entity.properties.children
     assert isinstance(leaf, Property) and leaf.key == "plan"
 
 
@@ -170,9 +171,55 @@ def test_conditions_are_those_of_insights() -> None:
             'Unknown field "tolerance". No known name is similar.',
         ),
         (
-            metric("mean", source={"kind": "ActionsNode", "id": 7}),
+            metric("mean", source={"kind": "ActionsNode"}),
+            "m__source__id",
+            "This field is required.",
+        ),
+        (
+            metric("mean", source={"kind": "ActionsNode", "id": "signs up"}),
+            "m__source__id",
+            "A valid integer is required.",
+        ),
+        (
+            metric("mean", source={"kind": "ActionsNode", "id": 0}),
+            "m__source__id",
+            "Ensure this value is between 1 and 9223372036854775807.",
+        ),
+        (
+            metric("mean", source={"kind": "GroupNode", "nodes": []}),
+            "m__source__nodes",
+            "This field is required.",
+        ),
+        (
+            metric("mean", source={"kind": "GroupNode", "nodes": [PURCHASE], "operator": "AND"}),
+            "m__source__operator",
+            '"AND" is not a valid choice. Allowed are: OR.',
+        ),
+        (
+            metric("mean", source={"kind": "GroupNode", "nodes": [{"kind": "GroupNode"}]}),
+            "m__source__nodes__0__kind",
+            "A group of events cannot have groups.",
+        ),
+        (
+            metric("mean", source={"kind": "GroupNode", "nodes": [{**PURCHASE, "math": "dau"}]}),
+            "m__source__nodes__0__math",
+            'Unknown field "math". Allowed are: custom_name, event, id, kind, name, properties, '
+            "uuid.",
+        ),
+        (
+            metric("mean", source={**PURCHASE, "nodes": []}),
+            "m__source__nodes",
+            'Unknown field "nodes". No known name is similar.',
+        ),
+        (
+            metric("mean", source={"kind": "ActionsNode", "id": 7, "event": "purchase"}),
+            "m__source__event",
+            "An action has an id in place of an event. Leave it out.",
+        ),
+        (
+            metric("mean", source={"kind": "Action", "id": 7}),
             "m__source__kind",
-            "Metrics have no actions. Use an EventsNode.",
+            '"Action" is not a valid choice. Did you mean "ActionsNode"?',
         ),
         (
             metric("mean", source={"kind": "ExperimentDataWarehouseNode"}),

@@ -13,9 +13,10 @@ from fanion.experiments.results.experiment import MeasuredExperiment, MeasuredMe
 from fanion.experiments.results.schemas import MetricBody
 from fanion.experiments.results.wire import metric_answer
 from fanion.experiments.statistics.comparison import Method
+from fanion.insights.entities import Entity
 from tests.experiments.results.test_verdicts import PURCHASE, experiment, sums
 
-REVENUE = MeanMetric(source=Node("buy", "sum", "n"))
+REVENUE = MeanMetric(source=Node(Entity("buy"), "sum", "n"))
 LARGE = sums({"control": (10_000, 1000), "test": (10_000, 1150)})
 
 
@@ -111,7 +112,7 @@ def test_numbers_that_are_too_large_are_an_error_alone() -> None:
 
 
 def test_a_ratio_of_nothing_is_not_compared() -> None:
-    metric = RatioMetric(numerator=Node("a"), denominator=Node("b"))
+    metric = RatioMetric(numerator=Node(Entity("a")), denominator=Node(Entity("b")))
     own = {"number": 1000, "sum": 30, "sum_squares": 90}
     given = {"control": own, "test": {**own, "denominator_sum": 10, "denominator_sum_squares": 10}}
 
@@ -142,7 +143,7 @@ def test_shares_of_starters_that_differ_are_a_problem() -> None:
     from fanion.experiments.metrics.model import RetentionMetric
 
     metric = RetentionMetric(
-        start=Node("a"), completion=Node("b"), retention_start=1, retention_end=7
+        start=Node(Entity("a")), completion=Node(Entity("b")), retention_start=1, retention_end=7
     )
     given = {
         "control": {"number": 3000, "sum": 300, "exposed": 10_000},
@@ -160,7 +161,7 @@ def test_shares_of_starters_that_differ_are_a_problem() -> None:
     [(0.0, 300, "harmed"), (0.0, 101, "not_harmed_so_far"), (5.0, 101, "safe")],
 )
 def test_a_guardrail_has_its_own_outcome(tolerance: float, test: int, outcome: str) -> None:
-    errors = MeanMetric(source=Node("error", "dau"), goal="decrease", tolerance=tolerance)
+    errors = MeanMetric(source=Node(Entity("error"), "dau"), goal="decrease", tolerance=tolerance)
     given = sums({"control": (10_000, 100), "test": (10_000, test)})
 
     [variant] = result(errors, given, "guardrail").variants
@@ -222,7 +223,7 @@ def test_an_interval_without_bounds_is_null_on_the_wire() -> None:
 
 
 def test_a_funnel_counts_its_steps() -> None:
-    metric = FunnelMetric(series=(Node("a"), Node("b")))
+    metric = FunnelMetric(series=(Node(Entity("a")), Node(Entity("b"))))
     own = {"number": 100, "sum": 20, "sum_squares": 20, "step_0": 50, "step_1": 20}
 
     body = result(metric, {"control": own, "test": own})

@@ -26,10 +26,11 @@ from fanion.experiments.results.progress import planned_body
 from fanion.experiments.results.schemas import MetricBody, VerdictBody
 from fanion.experiments.results.verdicts import Evidence, verdict_of
 from fanion.experiments.statistics.comparison import Method
+from fanion.insights.entities import Entity
 
 START = datetime(2026, 9, 1, tzinfo=UTC)
-PURCHASE: Metric = FunnelMetric(series=(Node("purchase"),))
-ERRORS: Metric = MeanMetric(source=Node("error", "dau"), goal="decrease", name="Errors")
+PURCHASE: Metric = FunnelMetric(series=(Node(Entity("purchase")),))
+ERRORS: Metric = MeanMetric(source=Node(Entity("error"), "dau"), goal="decrease", name="Errors")
 HALVES = {"control": 50.0, "test": 50.0}
 PLAN = Plan(units=114_228, effect=10)
 
@@ -348,7 +349,7 @@ def test_groups_are_not_called_people() -> None:
 
 
 def test_a_mean_needs_no_conversions() -> None:
-    revenue = experiment(("primary", MeanMetric(source=Node("buy", "sum", "n"))))
+    revenue = experiment(("primary", MeanMetric(source=Node(Entity("buy"), "sum", "n"))))
 
     found = verdict(revenue, arms((40, 10), (41, 12)))
 
@@ -363,7 +364,7 @@ def test_a_lift_without_bounds_is_told_as_a_difference() -> None:
 
 def test_people_who_come_back() -> None:
     metric = RetentionMetric(
-        start=Node("a"), completion=Node("b"), retention_start=1, retention_end=7
+        start=Node(Entity("a")), completion=Node(Entity("b")), retention_start=1, retention_end=7
     )
 
     assert verdict(experiment(("primary", metric)), LARGE).sentence.startswith(

@@ -147,3 +147,28 @@ async def test_conditions_alone_change_nothing_of_a_flag(tenant: Tenant) -> None
 
     assert "auto-rollback" not in flag
     assert await flag_now(tenant, flag) == (False, True)
+
+
+async def test_a_condition_names_actions_and_segments_that_exist(tenant: Tenant) -> None:
+    within = [{"type": "segment", "key": "id", "value": 77}]
+    metrics = {
+        "actions__0__id": {"events": [], "actions": [{"id": 77}]},
+        "events__0__properties__0__value": {"events": [{"id": "paid", "properties": within}]},
+        "properties__0__value": {"events": [{"id": "paid"}], "properties": within},
+    }
+    flag = await tenant.create_flag(key="beta", rollback_conditions=[condition(2)])
+
+    for attr, metric in metrics.items():
+        sent = [condition(2), {**condition(2), "threshold_metric": metric}]
+        new = await tenant.api.post(
+            "/feature_flags/", json={"key": "new", "rollback_conditions": sent}
+        )
+        changed = await tenant.api.patch(
+            f"/feature_flags/{flag['id']}/", json={"rollback_conditions": sent}
+        )
+        for answer in (new, changed):
+            assert answer.status_code == 400, answer.text
+            assert "77 does not exist" in answer.json()["detail"]
+            assert answer.json()["attr"] == f"rollback_conditions__1__threshold_metric__{attr}"
+    after = await tenant.get(f"/feature_flags/{flag['id']}/")
+    assert after["rollback_conditions"] == [condition(2)]

@@ -8,7 +8,7 @@ from fanion.errors import Invalid
 from fanion.insights.kinds.service import Calculator, read_sent_query
 from fanion.projects.model import Project
 from tests.insights.sessions.test_examples import PAGES, WEEK
-from tests.insights.test_actions import define
+from tests.support.defined_actions import define
 from tests.support.histories import NOW, Analyst, History, history_event
 
 PRO = {"key": "plan", "type": "event", "value": ["pro"], "operator": "exact"}

@@ -47,6 +47,7 @@ from fanion.experiments.saved_metrics.service import SavedMetricService
 from fanion.experiments.saved_metrics.store import SavedMetricStore
 from fanion.experiments.service import ExperimentService
 from fanion.experiments.store import ExperimentStore
+from fanion.experiments.uses_store import experiments_with_action, experiments_with_segment
 from fanion.exports.batch.api import BatchExportsApi
 from fanion.exports.batch.service import BatchExportService
 from fanion.exports.batch.store import BatchExportStore
@@ -379,7 +380,10 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "property_values": PropertyValues(events),
         "columns": server.questions.columns,
         "actions": NamedItemService(
-            records, ACTIONS, check_action, (insights_using, cohorts_using, flags_with_action)
+            records,
+            ACTIONS,
+            check_action,
+            (insights_using, cohorts_using, flags_with_action, experiments_with_action),
         ),
         "definitions": DefinitionService(DefinitionStore(records), events),
         "property_service": PropertyService(records),
@@ -433,6 +437,11 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             records,
             SEGMENTS,
             partial(check_segment, server.questions.questions.check_filters),
-            (insights_with_segment, dashboards_with_segment, flags_with_segment),
+            (
+                insights_with_segment,
+                dashboards_with_segment,
+                flags_with_segment,
+                experiments_with_segment,
+            ),
         ),
     }

@@ -79,9 +79,7 @@ class _Question:
         criteria, population = self.window.criteria, self.window.population
         if population is not None:
             return (population,)
-        return tuple(
-            Entity(event=event, properties=criteria.conditions) for event in criteria.events
-        )
+        return criteria.exposing
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -119,12 +117,13 @@ class MetricQuestion(_Question):
 
     @property
     def measured(self) -> tuple[Entity, ...]:
-        return tuple(node.entity for node in self.metric.nodes)
+        return tuple(self.metric.entities)
 
     @property
     def events(self) -> tuple[str, ...]:
-        """Return the names of the events that are measured."""
-        return tuple(entity.event for entity in self.measured if entity.event is not None)
+        """Return the names of the events that are measured, without those of actions."""
+        parts = [part for entity in self.measured for part in (entity, *entity.nodes)]
+        return tuple(part.event for part in parts if part.event is not None)
 
     @property
     def is_adjusted(self) -> bool:

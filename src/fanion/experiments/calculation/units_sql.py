@@ -18,7 +18,7 @@ from typing import Final
 
 from fanion.experiments.calculation.question import ExperimentQuestion
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.sql.compiler import Compiler
+from fanion.insights.sql.compiler import Compiler, names_of
 from fanion.properties.bindings import micros
 
 # Numbers of arms: those of variants begin with 1.
@@ -163,11 +163,8 @@ class UnitsSql:
 
     def _named(self) -> Sequence[str]:
         """Return the condition on the names of events, which come first in the table's order."""
-        entities = [*self.exposures, *self.measured]
-        names = [entity.event for entity in entities if entity.event is not None]
-        if len(names) < len(entities):
-            return []
-        return [f"event IN {self.compiler.bindings.texts(list(dict.fromkeys(names)))}"]
+        names = names_of([*self.exposures, *self.measured])
+        return [] if names is None else [f"event IN {self.compiler.bindings.texts(names)}"]
 
     def is_call(self) -> str:
         """Return the condition that a row can expose, whatever the flag answered."""
@@ -179,7 +176,7 @@ class UnitsSql:
             f"timestamp >= {bind.time(window.started_at)}",
             f"timestamp <= {bind.time(window.until(self.now))}",
         ]
-        if window.criteria.event is None and window.population is None:
+        if window.criteria.entity is None and window.population is None:
             conditions.append(f"{compiler.text('$feature_flag')} = {bind.text(window.flag_key)}")
         if window.accounts is not None:
             conditions.append(compiler.condition(window.accounts))
@@ -188,7 +185,7 @@ class UnitsSql:
     def value(self) -> str:
         """Return SQL for what the flag answered, as text."""
         criteria, key = self.window.criteria, self.window.flag_key
-        name = "$feature_flag_response" if criteria.event is None else f"$feature/{key}"
+        name = "$feature_flag_response" if criteria.entity is None else f"$feature/{key}"
         return self.compiler.text(name)
 
     def _arm(self) -> str:

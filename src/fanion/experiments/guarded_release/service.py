@@ -41,6 +41,7 @@ from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.releases_store import percentage_of
 from fanion.flags.definitions.store import FlagStore, StoredFlag, lock_flag
 from fanion.flags.engine.definition import DEVICE_ID, FlagRow, grouped_filters, parse_rules
+from fanion.insights.calculation.named_store import require_named
 from fanion.projects.model import Project
 from fanion.rest.validation import given_fields
 from fanion.runtime.change_bus import Topic
@@ -148,10 +149,11 @@ def _start(connection: Connection, author: Author, flag: StoredFlag, data: NewRe
     check_steps(data.steps, 100 if former is None else former)
     require_no_scheduled_rollout(connection, row.id, data.condition_index)
     metrics = [without_results(metric) for metric in data.metrics]
+    require = partial(require_named, connection, author.project_id)
     values = {
         **structs.asdict(data),
         "flag_id": row.id,
-        "metrics": read_metrics(metrics, [], "metrics", are_guardrails=True),
+        "metrics": read_metrics(metrics, [], "metrics", require, are_guardrails=True),
         "former_percentage": former,
     }
     release = insert_release(connection, author, flag, values)

@@ -3,11 +3,18 @@
 Source: experiments.md, section 2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from fanion.experiments.metrics.nodes import EVENT_CHARS_MAX, fields_of
-from fanion.insights.parsing.conditions import parse_filter
+from fanion.experiments.metrics.nodes import (
+    ACTION_KIND,
+    EVENT_CHARS_MAX,
+    action_entity,
+    conditions_at,
+    fields_of,
+    label_of,
+)
+from fanion.insights.entities import Entity, all_of
 from fanion.insights.parsing.fields import Fields
 from fanion.properties.filters import Node as Conditions
 from fanion.rest.unknown_fields import no_choice, require_known
@@ -16,6 +23,7 @@ DEFAULT_EVENT: Final = "$feature_flag_called"
 # A copy of the default event, which newer servers of PostHog make.
 COPIED_EVENT: Final = "$experiment_exposure"
 CONFIG_KIND: Final = "ExperimentEventExposureConfig"
+CONFIG_KINDS: Final = (ACTION_KIND, CONFIG_KIND)
 
 MultipleVariants = Literal["exclude", "first_seen"]
 _KNOWN: Final = frozenset(
@@ -32,25 +40,34 @@ class ExposureCriteria:
     """The exposure of an experiment.
 
     Attributes:
-        event: None for the call of the flag, whose answer is the variant. Other events have the
+        entity: None for the call of the flag, whose answer is the variant. Other events have the
             variant in `$feature/<key>`.
         conditions: The conditions on the event.
         multiple_variants: The handling of units that saw several variants.
     """
 
     filter_test_accounts: bool = False
-    event: str | None = None
+    entity: Entity | None = None
     conditions: Conditions | None = None
     multiple_variants: MultipleVariants = "exclude"
 
     @property
-    def shown_event(self) -> str:
-        return self.event or DEFAULT_EVENT
+    def event(self) -> str | None:
+        """Return the name of the event that exposes, None for any of an action."""
+        return DEFAULT_EVENT if self.entity is None else self.entity.event
 
     @property
-    def events(self) -> tuple[str, ...]:
-        """Return the names of the events that expose."""
-        return (DEFAULT_EVENT, COPIED_EVENT) if self.event is None else (self.event,)
+    def shown_event(self) -> str:
+        return DEFAULT_EVENT if self.entity is None else label_of(self.entity)
+
+    @property
+    def exposing(self) -> tuple[Entity, ...]:
+        """Return the events that expose, with the conditions on them."""
+        calls = (Entity(DEFAULT_EVENT), Entity(COPIED_EVENT))
+        return tuple(
+            replace(entity, properties=all_of(entity.properties, self.conditions))
+            for entity in (calls if self.entity is None else (self.entity,))
+        )
 
 
 def read_criteria(raw: object, attr: str = "exposure_criteria") -> ExposureCriteria:
@@ -69,10 +86,10 @@ def read_criteria(raw: object, attr: str = "exposure_criteria") -> ExposureCrite
     for name, detail in _REFUSED.items():
         if fields.raw(name):
             raise fields.error(name, detail)
-    event, conditions = _event(fields)
+    entity, conditions = _exposing(fields)
     return ExposureCriteria(
         fields.boolean("filterTestAccounts"),
-        event,
+        entity,
         conditions,
         fields.choice("multiple_variant_handling", ("exclude", "first_seen"), "exclude"),
     )
@@ -84,20 +101,25 @@ _REFUSED: Final = {
 }
 
 
-def _event(fields: Fields) -> tuple[str | None, Conditions | None]:
+def _exposing(fields: Fields) -> tuple[Entity | None, Conditions | None]:
     config = fields.inner("exposure_config")
     if config is None:
         return None, None
     require_known(config.values, _CONFIG_KNOWN, config.at)
-    if config.text("kind") == "ActionsNode":
-        raise config.error("kind", f"Exposures have no actions. Use {CONFIG_KIND}.")
-    if (kind := config.text("kind") or CONFIG_KIND) != CONFIG_KIND:
-        raise no_choice(kind, (CONFIG_KIND,), config.place("kind"))
+    kind = config.text("kind") or CONFIG_KIND
+    if kind not in CONFIG_KINDS:
+        raise no_choice(kind, CONFIG_KINDS, config.place("kind"))
+    entity = action_entity(config) if kind == ACTION_KIND else Entity(_event(config))
+    named = replace(entity, name=config.text("name") if kind == ACTION_KIND else None)
+    conditions = conditions_at(config, "properties")
+    return (None if named.event in (DEFAULT_EVENT, COPIED_EVENT) else named), conditions
+
+
+def _event(config: Fields) -> str:
     event = config.text("event")
     if event is None:
         raise config.required("event")
     if len(event) > EVENT_CHARS_MAX:
         detail = f"Ensure this field has no more than {EVENT_CHARS_MAX} characters."
         raise config.error("event", detail)
-    conditions = parse_filter(config.raw("properties"), config.place("properties"))
-    return (None if event in (DEFAULT_EVENT, COPIED_EVENT) else event), conditions
+    return event

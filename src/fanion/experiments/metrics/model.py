@@ -10,6 +10,7 @@ from typing import ClassVar, Final, Literal
 
 from fanion.experiments.metrics.nodes import Node
 from fanion.experiments.statistics.guardrails import Goal
+from fanion.insights.entities import Entity
 
 MetricType = Literal["mean", "funnel", "ratio", "retention"]
 WindowUnit = Literal["second", "minute", "hour", "day", "week", "month"]
@@ -66,6 +67,10 @@ class Metric(ABC):
     @abstractmethod
     def nodes(self) -> Sequence[Node]:
         """Return the events, which for a funnel are its steps."""
+
+    @property
+    def entities(self) -> Sequence[Entity]:
+        return tuple(node.entity for node in self.nodes)
 
     @property
     @abstractmethod

@@ -4,24 +4,27 @@ Source: experiments.md, section 1c.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 from fanion.errors import Invalid
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
-from fanion.insights.entities import Entity
+from fanion.insights.entities import NODES_MAX, Entity
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.insights.parsing.fields import Fields
 from fanion.properties.filters import ConditionGroup
 from fanion.properties.filters import Node as Conditions
 from fanion.rest.unknown_fields import no_choice, require_known
+from fanion.rest.validation import INTEGER_MAX
 
 Math = Literal["total", "sum", "avg", "min", "max", "unique_session", "dau", "unique_group"]
 MATHS: Final[tuple[Math, ...]] = get_args(Math)
 PROPERTY_MATHS: Final = frozenset({"sum", "avg", "min", "max"})
-_KINDS: Final = frozenset({"EventsNode"})
+EVENT_KIND: Final = "EventsNode"
+ACTION_KIND: Final = "ActionsNode"
+GROUP_KIND: Final = "GroupNode"
+_KINDS: Final = (ACTION_KIND, EVENT_KIND, GROUP_KIND)
 _REFUSED_KINDS: Final = {
-    "ActionsNode": "Metrics have no actions. Use an EventsNode.",
     "ExperimentDataWarehouseNode": "There is no data warehouse. Use an EventsNode.",
 }
 # The fields of an event in PostHog's API of any version.
@@ -33,32 +36,32 @@ KNOWN: Final = frozenset(
         *("id", "type", "order", "index", "limit", "orderBy", "response", "version"),
     }
 )
+_OF_GROUP: Final = frozenset({"nodes", "operator"})
+# What is counted belongs to the group.
+_OF_GROUPED: Final = frozenset({"kind", "event", "name", "custom_name", "properties", "id", "uuid"})
 EVENT_CHARS_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Events, and the math by which they are counted for one unit.
+    """Events, and the math by which they are counted for one unit."""
 
-    Attributes:
-        event: None for any event.
-        conditions: The conditions on their properties.
-    """
-
-    event: str | None
+    entity: Entity
     math: Math = "total"
     math_property: str | None = None
     group_type_index: int | None = None
-    conditions: Conditions | None = None
-    name: str | None = None
-
-    @property
-    def entity(self) -> Entity:
-        return Entity(event=self.event, properties=self.conditions, name=self.name)
 
     @property
     def label(self) -> str:
-        return self.name or self.event or "any event"
+        return label_of(self.entity)
+
+
+def label_of(entity: Entity) -> str:
+    """Return the name of the events for people."""
+    if entity.nodes and not entity.name:
+        return " or ".join(map(label_of, entity.nodes))
+    unnamed = "any event" if entity.action is None else f"action {entity.action}"
+    return entity.name or entity.event or unnamed
 
 
 def read_node(fields: Fields) -> Node:
@@ -67,16 +70,14 @@ def read_node(fields: Fields) -> Node:
     Raises:
         Invalid: A value cannot be read, is unknown or cannot be calculated.
     """
-    require_known(fields.values, KNOWN, fields.at)
-    _check_kind(fields)
+    is_group = fields.text("kind") == GROUP_KIND
+    require_known(fields.values, KNOWN | (_OF_GROUP if is_group else frozenset()), fields.at)
     math = _math(fields)
     return Node(
-        _event(fields),
+        _group(fields) if is_group else _entity(fields),
         math,
         _property(fields) if math in PROPERTY_MATHS else None,
         _group_type(fields) if math == "unique_group" else None,
-        _conditions(fields),
-        fields.text("name") or fields.text("custom_name"),
     )
 
 
@@ -88,12 +89,51 @@ def required_node(fields: Fields, name: str) -> Node:
     return read_node(inner)
 
 
-def _check_kind(fields: Fields) -> None:
-    kind = fields.text("kind") or "EventsNode"
+def _entity(fields: Fields) -> Entity:
+    kind = fields.text("kind") or EVENT_KIND
     if kind in _REFUSED_KINDS:
         raise fields.error("kind", _REFUSED_KINDS[kind])
     if kind not in _KINDS:
         raise no_choice(kind, _KINDS, fields.place("kind"))
+    named = action_entity(fields) if kind == ACTION_KIND else Entity(_event(fields))
+    return _described(named, fields)
+
+
+def _group(fields: Fields) -> Entity:
+    """Read a group of events and actions, any of which counts."""
+    fields.choice("operator", ("OR",), "OR")
+    items = fields.items("nodes", NODES_MAX)
+    if not items:
+        raise fields.required("nodes")
+    group = _described(Entity(nodes=tuple(map(_grouped, items))), fields)
+    return group.joined() if all(node.is_known for node in group.nodes) else group
+
+
+def _grouped(fields: Fields) -> Entity:
+    require_known(fields.values, _OF_GROUPED, fields.at)
+    if fields.text("kind") == GROUP_KIND:
+        raise fields.error("kind", "A group of events cannot have groups.")
+    return _entity(fields)
+
+
+def _described(entity: Entity, fields: Fields) -> Entity:
+    """Return an entity with its conditions and its name."""
+    name = fields.text("name") or fields.text("custom_name")
+    return replace(entity, properties=_conditions(fields), name=name)
+
+
+def action_entity(fields: Fields) -> Entity:
+    """Read the id of an action, which has no event beside it.
+
+    Raises:
+        Invalid: There is no id, or an event.
+    """
+    if fields.raw("event") is not None:
+        raise fields.error("event", "An action has an id in place of an event. Leave it out.")
+    action_id = fields.whole("id", 1, INTEGER_MAX)
+    if action_id is None:
+        raise fields.required("id")
+    return Entity(action=action_id, place=fields.place("id"))
 
 
 def _event(fields: Fields) -> str | None:
@@ -132,9 +172,14 @@ def _conditions(fields: Fields) -> Conditions | None:
     parts = [
         parsed
         for name in ("properties", "fixedProperties")
-        if (parsed := parse_filter(fields.raw(name), fields.place(name))) is not None
+        if (parsed := conditions_at(fields, name)) is not None
     ]
     return ConditionGroup("AND", tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
+
+
+def conditions_at(fields: Fields, name: str) -> Conditions | None:
+    """Return conditions on events, which may name segments."""
+    return parse_filter(fields.raw(name), fields.place(name), with_segments=True)
 
 
 def fields_of(raw: object, at: str) -> Fields:

@@ -66,14 +66,19 @@ _KINDS: Final = ("ExperimentMetric", *_OLDER)
 
 
 def read_metrics(
-    raw: object, attr: str, *, are_guardrails: bool = False, exposure_event: str = DEFAULT_EVENT
+    raw: object,
+    attr: str,
+    *,
+    are_guardrails: bool = False,
+    exposure_event: str | None = DEFAULT_EVENT,
 ) -> tuple[Metric, ...]:
     """Read the metrics of one list of an experiment.
 
     Args:
         raw: Decoded JSON; None for no metrics.
         attr: The name of the list.
-        exposure_event: The event of the exposure, which funnels of older clients begin with.
+        exposure_event: The event of the exposure, which funnels of older clients begin with; None
+            for an action.
 
     Raises:
         Invalid: A metric cannot be read. The text begins with its index.
@@ -92,7 +97,7 @@ def read_metrics(
 
 
 def _indexed(
-    value: object, attr: str, index: int, is_guardrail: bool, exposure_event: str
+    value: object, attr: str, index: int, is_guardrail: bool, exposure_event: str | None
 ) -> Metric:
     try:
         return read_metric(
@@ -104,7 +109,11 @@ def _indexed(
 
 
 def read_metric(
-    raw: object, attr: str, *, is_guardrail: bool = False, exposure_event: str = DEFAULT_EVENT
+    raw: object,
+    attr: str,
+    *,
+    is_guardrail: bool = False,
+    exposure_event: str | None = DEFAULT_EVENT,
 ) -> Metric:
     """Read one metric.
 
@@ -248,7 +257,7 @@ _READERS: Final[Mapping[str, Callable[[Fields], Metric]]] = {
 }
 
 
-def _older(fields: Fields, kind: str, exposure_event: str) -> Metric:
+def _older(fields: Fields, kind: str, exposure_event: str | None) -> Metric:
     """Return the metric that a question of an older client means."""
     name = _OLDER[kind]
     question = fields.inner(name)
@@ -262,10 +271,11 @@ def _older(fields: Fields, kind: str, exposure_event: str) -> Metric:
     return _with_common(_older_funnel(question, items, exposure_event), fields, False)
 
 
-def _older_funnel(question: Fields, items: Sequence[Fields], exposure_event: str) -> Metric:
+def _older_funnel(question: Fields, items: Sequence[Fields], exposure_event: str | None) -> Metric:
     """Return a funnel without the exposure, with which those of older clients begin."""
     series = tuple(map(_step, items))
-    if len(series) > 1 and series[0].event == exposure_event:
+    first = series[0].entity
+    if len(series) > 1 and exposure_event is not None and first.event == exposure_event:
         series = series[1:]
     options = question.inner("funnelsFilter") or Fields({})
     order = options.choice("funnelOrderType", ("ordered", "unordered", "strict"), "ordered")

@@ -56,7 +56,7 @@ class ExperimentQueries:
         if sent is None:
             raise fields.required("metric")
         metric = read_metric(
-            sent.values, sent.at, is_guardrail=True, exposure_event=experiment.criteria.shown_event
+            sent.values, sent.at, is_guardrail=True, exposure_event=experiment.criteria.event
         )
         role = _role(experiment, metric.uuid)
         body, known = await self.experiments.metric_results(

@@ -156,7 +156,7 @@ def _measured(
             document,
             "metric",
             is_guardrail=role == "guardrail",
-            exposure_event=criteria.shown_event,
+            exposure_event=criteria.event,
         )
     except Invalid as error:
         return MeasuredMetric(role, None, known, shown, error.detail)

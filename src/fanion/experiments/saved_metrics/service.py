@@ -5,6 +5,7 @@ Source: experiments.md section 1d.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,6 +20,7 @@ from fanion.experiments.saved_metrics.store import (
     remove_metric,
     write_metric,
 )
+from fanion.insights.calculation.named_store import require_named
 from fanion.rest.validation import normal_tags
 
 
@@ -32,9 +34,8 @@ class SavedMetricService:
         Raises:
             Invalid: The metric cannot be used, or the project has too many of them.
         """
-        values = {**_normalised(sent), "query": read_saved_query(sent["query"], None)}
         async with self.store.records.write() as connection:
-            return await connection.run_sync(create_metric, author, values)
+            return await connection.run_sync(_create, author, _normalised(sent))
 
     async def change_metric(
         self, author: Author, metric_id: int, sent: Mapping[str, Any]
@@ -54,13 +55,20 @@ class SavedMetricService:
             await connection.run_sync(remove_metric, author, metric_id)
 
 
+def _create(connection: Connection, author: Author, sent: Mapping[str, Any]) -> SavedMetricRecord:
+    require = partial(require_named, connection, author.project_id)
+    values = {**sent, "query": read_saved_query(sent["query"], None, require)}
+    return create_metric(connection, author, values)
+
+
 def _change(
     connection: Connection, author: Author, metric_id: int, sent: Mapping[str, Any]
 ) -> SavedMetricRecord:
     before = get_metric(connection, author.project_id, metric_id, for_update=True)
     values = dict(sent)
     if "query" in values:
-        values["query"] = read_saved_query(values["query"], before.query)
+        require = partial(require_named, connection, author.project_id)
+        values["query"] = read_saved_query(values["query"], before.query, require)
     return write_metric(connection, author, before, values)
 
 

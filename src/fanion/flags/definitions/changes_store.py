@@ -25,7 +25,7 @@ from fanion.flags.definitions.experiments_store import (
     follow_flag,
     require_no_running_experiment,
 )
-from fanion.flags.definitions.integrity_store import require_computable
+from fanion.flags.definitions.integrity_store import require_computable, require_known_names
 from fanion.flags.definitions.releases_store import follow_release
 from fanion.flags.definitions.rollback_conditions import is_watched
 from fanion.flags.definitions.store import StoredFlag, columns_of, flag_row, get_flag
@@ -165,12 +165,15 @@ def changed_values(row: Mapping[str, Any], requested: Mapping[str, Any]) -> dict
 def require_references(
     connection: Connection, project_id: int, flag: StoredFlag | None, values: Mapping[str, Any]
 ) -> None:
-    """Raise Invalid if the change refers to a cohort or dashboard that does not exist.
+    """Check the cohorts, dashboards, actions and segments that a change refers to.
 
     References that are already stored are not checked again.
 
     Args:
         flag: The stored flag; None for a new one.
+
+    Raises:
+        Invalid: One of them does not exist.
     """
     known = set() if flag is None else cohort_ids(flag.definition.filters)
     if "filters" in values:
@@ -178,6 +181,9 @@ def require_references(
     shown = () if flag is None else flag.analytics_dashboards
     added = set(values.get("analytics_dashboards") or ()).difference(shown)
     _require_dashboards(connection, project_id, sorted(added))
+    if "rollback_conditions" in values:
+        stored = None if flag is None else flag.rollback_conditions
+        require_known_names(connection, project_id, values["rollback_conditions"], stored)
 
 
 def record_updated(

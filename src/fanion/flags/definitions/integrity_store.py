@@ -8,9 +8,13 @@ from sqlalchemy import Connection, Text, cast, select
 from fanion.actions.references import named_actions
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
-from fanion.flags.definitions.rollback_conditions import listed_conditions
+from fanion.flags.definitions.rollback_conditions import (
+    ROLLBACK_CONDITIONS,
+    listed_conditions,
+    read_condition,
+)
 from fanion.flags.definitions.store import cohort_rows, definitions_around, flag_row, live_flags
-from fanion.flags.definitions.validation.parts import not_valid
+from fanion.flags.definitions.validation.parts import not_valid, same_json
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import (
     FlagDefinitions,
@@ -20,7 +24,10 @@ from fanion.flags.engine.definition import (
     parse_rules,
 )
 from fanion.flags.engine.flag_set import broken_dependents, problem_of, uncomputable_flags
+from fanion.insights.calculation.named_store import require_named
+from fanion.insights.query import scopes_of
 from fanion.insights.segments.conditions import named_segments
+from fanion.insights.trends.query import TrendsQuery
 from fanion.properties.filters import FlagIs, InCohort
 
 _flag = feature_flags.c
@@ -71,6 +78,35 @@ def _flags_naming(
         for row in rows
         if named_id in ids_in(list(listed_conditions(row.rollback_conditions)))
     ]
+
+
+def require_known_names(
+    connection: Connection, project_id: int, sent: object, stored: object
+) -> None:
+    """Check the actions and segments that rollback conditions name.
+
+    Args:
+        sent: Conditions that can be read.
+        stored: Those that they replace, which are not checked again.
+
+    Raises:
+        Invalid: An action or a segment does not exist.
+    """
+    known = listed_conditions(stored)
+    for index, raw in enumerate(listed_conditions(sent)):
+        condition = None if any(same_json(raw, one) for one in known) else read_condition(raw)
+        if condition is not None:
+            at = f"{ROLLBACK_CONDITIONS}__{index}__threshold_metric"
+            _require_names(connection, project_id, condition.metric, at)
+
+
+def _require_names(connection: Connection, project_id: int, metric: TrendsQuery, at: str) -> None:
+    conditions = [scope.properties for scope in scopes_of(metric)]
+    try:
+        require_named(connection, project_id, metric.entities, conditions)
+    except Invalid as problem:
+        attr = at if problem.attr is None else f"{at}__{problem.attr}"
+        raise Invalid(problem.detail, code=problem.code, attr=attr) from None
 
 
 def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from fanion.rest.json_schema import one_of, reference
 from fanion.rest.options import Before, Option, Options, names_of, read
 from fanion.rest.unknown_fields import no_choice, require_known
 
-_FIELD = "rollback_conditions"
+ROLLBACK_CONDITIONS: Final = "rollback_conditions"
 # Conditions of one flag; each is a query to the event store.
 CONDITIONS_MAX = 20
 AVERAGED = timedelta(days=7)
@@ -153,15 +153,17 @@ def check_conditions(sent: object, stored: object) -> None:
         raise Invalid(
             f'Expected a list of items but got type "{type(sent).__name__}".',
             code="not_a_list",
-            attr=_FIELD,
+            attr=ROLLBACK_CONDITIONS,
         )
     if len(sent) > CONDITIONS_MAX:
-        raise Invalid(f"Ensure there are at most {CONDITIONS_MAX} conditions.", attr=_FIELD)
+        raise Invalid(
+            f"Ensure there are at most {CONDITIONS_MAX} conditions.", attr=ROLLBACK_CONDITIONS
+        )
     former = [stored] if isinstance(stored, Mapping) else stored
     known = former if isinstance(former, list) else []
     for index, condition in enumerate(sent):
         if not any(same_json(condition, known_condition) for known_condition in known):
-            _check_condition(condition, f"{_FIELD}__{index}")
+            _check_condition(condition, f"{ROLLBACK_CONDITIONS}__{index}")
 
 
 def _check_condition(raw: object, at: str) -> None:
