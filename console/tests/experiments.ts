@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { daysOf } from "@/experiments/days";
 import { bodyOf, newEntry, newFields } from "@/experiments/setup/fields";
-import { changedMetric, isComplete, newMetric, readMetric } from "@/experiments/setup/metric";
+import {
+  changedMetric,
+  isComplete,
+  newMetric,
+  readMetric,
+  textOfMetric,
+} from "@/experiments/setup/metric";
 import { isPlaced } from "@/experiments/setup/placed";
 import { daysOfPlan, newPlan, withPlan } from "@/experiments/setup/plan";
 import { seriesOf } from "@/insights/question/model";
@@ -45,6 +51,15 @@ test("a metric keeps what the editor does not know, until its kind changes", () 
   assert.deepEqual(mean.source, PAID);
   assert.equal(mean.uuid, "u");
   assert.equal("series" in mean || "funnel_order_type" in mean, false);
+});
+
+test("a metric keeps its action and is called by the name of it", () => {
+  const action = { kind: "ActionsNode", id: 7, name: "Any sign-up" };
+  const stored = { ...FUNNEL, series: [PAID, action] };
+  const changed = changedMetric(metricOf(stored), { goal: "decrease" }).raw;
+  assert.deepEqual(changed, { ...stored, goal: "decrease" });
+  assert.match(textOfMetric(stored) ?? "", /: paid, Any sign-up$/);
+  assert.equal(textOfMetric({ ...stored, name: "Sign-ups" }), "Sign-ups");
 });
 
 test("metrics that the editor cannot show are not read", () => {

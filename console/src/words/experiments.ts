@@ -203,7 +203,6 @@ export const words = {
   /** The values of changed fields. */
   changed: {
     nothing: "–",
-    anyEvent: "any event",
     share: (key: string, share: number) => `${key} ${formatShare(share)}`,
     rollout: (share: number) => `${formatShare(share)} of people take part`,
     effect: (effect: number) => `Smallest change to find: ${formatShare(effect)}`,

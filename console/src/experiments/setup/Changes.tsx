@@ -3,7 +3,7 @@ import { Visible } from "@/ui/properties";
 import { words } from "@/words/experiments";
 import type { ExperimentChanges } from "../queries";
 import { variantsOf } from "../variants";
-import { readMetric } from "./metric";
+import { textOfMetric } from "./metric";
 
 const WORDS = words.changed;
 
@@ -31,7 +31,7 @@ function linesOf(name: string, value: unknown): readonly string[] {
   if (name === "parameters" && isObject(value)) return linesOfParameters(value);
   if (!Array.isArray(value)) return [textOf(value)];
   if (value.length === 0) return [WORDS.nothing];
-  return value.map((one) => (isObject(one) ? (metricText(one) ?? textOf(one)) : textOf(one)));
+  return value.map((one) => (isObject(one) ? (textOfMetric(one) ?? textOf(one)) : textOf(one)));
 }
 
 function linesOfParameters(parameters: Readonly<Record<string, unknown>>): readonly string[] {
@@ -44,15 +44,6 @@ function linesOfParameters(parameters: Readonly<Record<string, unknown>>): reado
     ...(typeof rollout === "number" ? [WORDS.rollout(rollout)] : []),
     ...(typeof effect === "number" ? [WORDS.effect(effect)] : []),
   ];
-}
-
-/** Return a metric by its name, or by its kind and events. */
-function metricText(raw: Readonly<Record<string, unknown>>): string | null {
-  if (typeof raw.name === "string" && raw.name !== "") return raw.name;
-  const metric = readMetric(raw);
-  if (metric === null) return null;
-  const events = [...metric.series, ...metric.second].map(({ event }) => event ?? WORDS.anyEvent);
-  return `${words.metric.types[metric.type]}: ${events.join(", ")}`;
 }
 
 const textOf = (value: unknown): string =>

@@ -1,5 +1,14 @@
-import { isObject, type MathName, Reading, readSeries, type Series, writeSeries } from "@/insights";
+import {
+  isObject,
+  type MathName,
+  nameOfSeries,
+  Reading,
+  readSeries,
+  type Series,
+  writeSeries,
+} from "@/insights";
 import { type Given, present } from "@/lib/searchParams";
+import { words } from "@/words/experiments";
 
 // A metric as the API stores it, including parts that are not known here.
 
@@ -132,6 +141,15 @@ const numberOf = (given: unknown): number | null => (typeof given === "number" ?
 function nodesOf(reading: Reading, given: unknown): Series[] {
   const nodes: readonly unknown[] = Array.isArray(given) ? given : [given];
   return nodes.filter(isObject).flatMap((node) => readSeries(reading, "event", node) ?? []);
+}
+
+/** Return a stored metric by its name, or by its kind and events; null if it cannot be shown. */
+export function textOfMetric(raw: Given): string | null {
+  if (typeof raw.name === "string" && raw.name !== "") return raw.name;
+  const metric = readMetric(raw);
+  if (metric === null) return null;
+  const events = [...metric.series, ...metric.second].map(nameOfSeries);
+  return `${words.metric.types[metric.type]}: ${events.join(", ")}`;
 }
 
 /** Return whether everything that the metric needs is chosen. */
