@@ -44,7 +44,9 @@ async def check_persons(http: httpx.AsyncClient, load: Load, stored: list[Json])
     assert persons.keys() == {frozenset(ids) for ids in load.persons()}
     for ids, person in persons.items():
         last = {f"of {distinct_id}": load.last_of(distinct_id) for distinct_id in ids}
-        assert person["properties"] == {name: value for name, value in last.items() if value}
+        written = {name: value for name, value in last.items() if value}
+        found = person["properties"]
+        assert found == written, (sorted(ids), set(found.items()) ^ set(written.items()), load)
         of_person = await all_events(http, person_id=person["id"])
         names = {event["properties"]["name"] for event in of_person}
         due = {e["properties"]["name"] for e in stored if e["distinct_id"] in ids}

@@ -174,6 +174,34 @@ def test_an_experiment_is_made_from_nothing_edited_and_found_again(
     expect(page.get_by_role("heading", level=1)).to_have_text("Much shorter form")
 
 
+def test_a_metric_counts_an_action_or_another_event(console: Console, shop: Project) -> None:
+    action = shop.post("/actions/", name="Paid in full", steps=[{"event": "paid"}])
+    page = console.page
+    console.open(shop.at("experiments/new"))
+    page.get_by_label("Name", exact=True).fill("Shorter form")
+    page.get_by_label("Add step", exact=True).first.fill("Paid in full")
+    page.get_by_role("option", name="Paid in full Action").click()
+    plan(page)
+    page.get_by_role("button", name=re.compile("^More for")).first.click()
+    page.get_by_role("menuitem", name="Or another event").click()
+    page.get_by_label("Event 2 of 1").fill("visited")
+    page.get_by_role("option", name="visited").first.click()
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Shorter form")
+
+    [made] = shop.get("/experiments/")["results"]
+    [step] = made["metrics"][0]["series"]
+    named = {"kind": "ActionsNode", "id": action["id"], "name": "Paid in full"}
+    assert (step["kind"], step["nodes"]) == (
+        "GroupNode",
+        [named, {"kind": "EventsNode", "event": "visited"}],
+    )
+    console.open(shop.at(f"experiments/{made['id']}"))
+    page.get_by_role("tab", name="Setup").click()
+    expect(page.get_by_label("Event 1", exact=True)).to_have_value("Paid in full")
+    console.settle()
+
+
 def test_the_list_filters_and_shows_only_text(console: Console, project: Project) -> None:
     hostile = project.post("/experiments/", name=MARKUP, feature_flag_key="first", metrics=[PAID])
     project.post("/experiments/", name="Old colours", feature_flag_key="second")

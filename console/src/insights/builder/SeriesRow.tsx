@@ -73,15 +73,13 @@ export function SeriesRow(props: Props) {
             <MenuItem icon={Filter} onSelect={() => setFiltered(true)}>
               {words.addCondition}
             </MenuItem>
-            {props.maths === undefined && (
-              <MenuItem
-                icon={Plus}
-                onSelect={() => setJoining(true)}
-                disabled={(series.others ?? []).length >= OTHERS_MAX}
-              >
-                {words.orAnother}
-              </MenuItem>
-            )}
+            <MenuItem
+              icon={Plus}
+              onSelect={() => setJoining(true)}
+              disabled={(series.others ?? []).length >= OTHERS_MAX}
+            >
+              {words.orAnother}
+            </MenuItem>
             {props.step && (
               <StepItems series={series} canSkip={props.step.canSkip} onChange={onChange} />
             )}
