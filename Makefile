@@ -53,7 +53,7 @@ test-all: PROCESSES := 3
 test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go)) \
   $(addprefix $(COMPILED)/,$(addsuffix /.installed,java rust))
 	$(PYTEST) -n 3 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
-	$(PYTEST) -m "long and cluster" $(TESTS:tests=tests/cluster) $(OR_NONE)
+	$(PYTEST) -n 2 -m "long and cluster" $(TESTS:tests=tests/cluster) $(OR_NONE)
 
 # The console alone, in Chromium. Three processes, since each waits for its browser now and then.
 test-browser: .venv/.installed-dev console-packages

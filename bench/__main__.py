@@ -7,6 +7,7 @@ from bench import (
     blast_radius,
     capacity,
     capacity_kafka,
+    capacity_parts,
     capture,
     cohort_service,
     cohorts,
@@ -78,6 +79,8 @@ def main() -> None:
     if sys.argv[1:2] == ["capacity"]:  # its figures stand side by side, with what follows from them
         if sys.argv[2:3] == ["kafka"]:
             capacity_kafka.main()
+        elif sys.argv[2:3] == ["parts"]:
+            capacity_parts.main()
         else:
             capacity.main()
         return
