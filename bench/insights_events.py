@@ -93,7 +93,7 @@ _PROPERTIES = """
 """
 
 _STORE = f"""
-  INSERT INTO events
+  INSERT INTO {{table:Identifier}}
     (project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties)
   SELECT {{project:UInt64}}, reinterpretAsUUID(sipHash128(number)), name,
          concat('user-', toString(person_number)), {_PERSON.format(number="person_number")},
@@ -196,12 +196,12 @@ def store_persons(client: Client, events: int, project: int) -> dict[str, Any]:
 
 
 def store_events(
-    client: Client, events: int, given: Mapping[str, Any], **settings: int
+    client: Client, events: int, given: Mapping[str, Any], table: str = "events"
 ) -> Iterator[dict[str, Any]]:
     """Store the events in steps, and yield the parameters of each step that is stored."""
     for start in range(0, events, STEP):
         some = {**given, "from": start, "count": min(STEP, events - start)}
-        client.command(_STORE, some, settings=settings)
+        client.command(_STORE, {**some, "table": table})
         yield some
 
 
