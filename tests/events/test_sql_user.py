@@ -57,11 +57,11 @@ async def test_sql_of_people_sees_their_project_whatever_its_text(store: EventSt
     assert whole.columns[1][0] > 1
 
 
-async def test_a_user_without_row_policies_is_refused(
-    store: EventStore, clickhouse_server: ClickHouse
-) -> None:
-    await insert(store, [event(next_project())])
+async def test_a_user_without_row_policies_is_refused(clickhouse_server: ClickHouse) -> None:
     url = clickhouse_server.url(SERVER)
+    filled = await open_events(url)
+    await insert(filled, [event(next_project())])
+    await filled.close()
     careless = EventStore(url, sql_url=url)
 
     with pytest.raises(StartRefused) as refused:
