@@ -1,6 +1,6 @@
 """The steps of actions as trees of conditions on one event."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,6 +48,17 @@ def resolve_action(action: ActionRecord) -> ResolvedAction:
 def no_such_action(action_id: int, at: str | None) -> Invalid:
     detail = f"Action with id {action_id} does not exist"
     return Invalid(detail, code="action_does_not_exist", attr=at)
+
+
+def require_actions_found(named: Mapping[int, str], found: Container[int]) -> None:
+    """Raise Invalid for an action that was not found.
+
+    Args:
+        named: The place in the request of each id.
+    """
+    for action_id, place in named.items():
+        if action_id not in found:
+            raise no_such_action(action_id, place or None)
 
 
 def check_steps(steps: Sequence[ActionStep], at: str = "steps") -> None:

@@ -21,6 +21,7 @@ from fanion.experiments.model import Experiment
 from fanion.experiments.service import lock_with_flag, write_experiment
 from fanion.experiments.store import ExperimentStore
 from fanion.flags.definitions.model import variant_shares
+from fanion.insights.entities import Entity
 from fanion.insights.parsing.conditions import sent_conditions
 from fanion.insights.parsing.fields import Fields
 from fanion.properties.filters import ConditionGroup, Node
@@ -123,11 +124,12 @@ def exposure_criteria(experiment: Experiment) -> dict[str, Any]:
         ]
     else:
         conditions = [_condition(f"$feature/{experiment.feature_flag_key}", variants)]
+    exposing = criteria.entity or Entity(DEFAULT_EVENT)
     performed = {
         "type": "behavioral",
         "value": "performed_event",
-        "key": DEFAULT_EVENT if criteria.entity is None else criteria.entity.id,
-        "event_type": "events" if criteria.entity is None else criteria.entity.type_name,
+        "key": exposing.id,
+        "event_type": exposing.type_name,
         "explicit_datetime": experiment.start_date.isoformat(),
         "event_filters": [*conditions, *_own_conditions(experiment)],
     }

@@ -3,7 +3,7 @@
 Source: insights.md, section 2.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, is_dataclass, replace
 from dataclasses import fields as fields_of
 from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
@@ -168,8 +168,13 @@ def conditions_of(query: InsightQuery) -> Iterator[Node]:
 
 def actions_named(query: InsightQuery) -> Mapping[int, str]:
     """Return the ids of the actions that are still to be resolved, each with its first place."""
+    return actions_among(query.entities)
+
+
+def actions_among(entities: Iterable[Entity]) -> Mapping[int, str]:
+    """Return the ids of the unresolved actions among entities, each with its first place."""
     named: dict[int, str] = {}
-    for entity in query.entities:
+    for entity in entities:
         for each in (entity, *entity.nodes):
             if each.action is not None and not each.is_resolved:
                 named.setdefault(each.action, each.place)

@@ -1,14 +1,15 @@
 """The check that the actions and segments of a question exist when it is stored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
-from fanion.actions.conditions import no_such_action
+from fanion.actions.conditions import require_actions_found
 from fanion.actions.store import ACTIONS
 from fanion.insights.entities import Entity
+from fanion.insights.query import actions_among
 from fanion.insights.segments.conditions import segments_among
-from fanion.insights.segments.model import no_such_segment
+from fanion.insights.segments.model import require_segments_found
 from fanion.insights.segments.store import SEGMENTS
 from fanion.properties.filters import Node, leaves
 
@@ -16,7 +17,7 @@ from fanion.properties.filters import Node, leaves
 def require_named(
     connection: Connection,
     project_id: int,
-    entities: Iterable[Entity],
+    entities: Sequence[Entity],
     conditions: Iterable[Node | None] = (),
 ) -> None:
     """Check the events of a question and the conditions on them, and its other conditions.
@@ -24,23 +25,11 @@ def require_named(
     Raises:
         Invalid: An action or a segment does not exist, or there are too many segments.
     """
-    each = [part for entity in entities for part in (entity, *entity.nodes)]
-    actions = {part.action: part.place for part in reversed(each) if part.action is not None}
-    _require_actions(connection, project_id, actions)
-    nodes = (*conditions, *(part.properties for part in each))
-    named = segments_among(leaf for node in nodes if node is not None for leaf in leaves(node))
-    _require_segments(connection, project_id, named)
-
-
-def _require_actions(connection: Connection, project_id: int, named: Mapping[int, str]) -> None:
-    known = {one.id for one in ACTIONS.some(connection, project_id, named)} if named else set()
-    for action_id, place in named.items():
-        if action_id not in known:
-            raise no_such_action(action_id, place or None)
-
-
-def _require_segments(connection: Connection, project_id: int, named: Mapping[int, str]) -> None:
-    known = {one.id for one in SEGMENTS.some(connection, project_id, named)} if named else set()
-    for segment_id, place in named.items():
-        if segment_id not in known:
-            raise no_such_segment(segment_id, place or None)
+    if actions := actions_among(entities):
+        found = ACTIONS.some(connection, project_id, actions)
+        require_actions_found(actions, {action.id for action in found})
+    parts = [part.properties for entity in entities for part in (entity, *entity.nodes)]
+    nodes = [node for node in (*conditions, *parts) if node is not None]
+    if segments := segments_among(leaf for node in nodes for leaf in leaves(node)):
+        known = SEGMENTS.some(connection, project_id, segments)
+        require_segments_found(segments, {segment.id for segment in known})

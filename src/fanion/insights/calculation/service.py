@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from fanion.actions.conditions import no_such_action
+from fanion.actions.conditions import require_actions_found
 from fanion.actions.store import resolve_actions
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
@@ -181,9 +181,7 @@ async def resolve_query(records: Records, project_id: int, query: _Query) -> _Qu
     if not named:
         return query
     actions = await resolve_actions(records, project_id, named)
-    for action_id, place in named.items():
-        if action_id not in actions:
-            raise no_such_action(action_id, place or None)
+    require_actions_found(named, actions)
     return with_actions(query, actions)
 
 

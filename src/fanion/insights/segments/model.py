@@ -1,5 +1,6 @@
 """Segments: named sets of conditions that questions use."""
 
+from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -36,3 +37,14 @@ class SegmentRecord(PlainSegment, frozen=True, kw_only=True):
 def no_such_segment(segment_id: int, at: str | None) -> Invalid:
     detail = f"Segment with id {segment_id} does not exist"
     return Invalid(detail, code="segment_does_not_exist", attr=at)
+
+
+def require_segments_found(named: Mapping[int, str], found: Container[int]) -> None:
+    """Raise Invalid for a segment that was not found.
+
+    Args:
+        named: The place in the request of each id.
+    """
+    for segment_id, place in named.items():
+        if segment_id not in found:
+            raise no_such_segment(segment_id, place or None)

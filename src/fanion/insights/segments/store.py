@@ -17,7 +17,7 @@ from fanion.insights.segments.model import (
     SEGMENTS_MAX,
     PlainSegment,
     SegmentRecord,
-    no_such_segment,
+    require_segments_found,
 )
 from fanion.projects.named_items.store import NamedItems
 from fanion.properties.filters import ConditionGroup, Node, leaves
@@ -70,7 +70,5 @@ async def _load_conditions(
         select(segments.c.id, segments.c.properties).where(*live, segments.c.id.in_(named))
     )
     found = {row.id: parse_own_conditions(row.properties) for row in rows}
-    for segment_id, place in named.items():
-        if segment_id not in found:
-            raise no_such_segment(segment_id, place or None)
+    require_segments_found(named, found)
     return found
