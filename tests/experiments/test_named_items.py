@@ -30,24 +30,17 @@ def either(action_id: int) -> Json:
     return mean(kind="GroupNode", operator="OR", nodes=nodes)
 
 
-async def made(tenant: Tenant, path: str, **fields: Any) -> Json:
-    answer = await tenant.api.post(path, json=fields)
-    assert answer.status_code == 201, answer.text
-    created: Json = answer.json()
-    return created
-
-
 async def new_action(tenant: Tenant) -> int:
     steps = [
         {"event": "purchase", "properties": [{"key": "amount", "operator": "gt", "value": 10}]},
         {"event": "subscription"},
     ]
-    return int((await made(tenant, "/actions/", name="Big sales", steps=steps))["id"])
+    return int((await tenant.create("/actions/", name="Big sales", steps=steps))["id"])
 
 
 async def new_segment(tenant: Tenant) -> int:
     conditions = [{"key": "amount", "operator": "gt", "value": 10, "type": "event"}]
-    return int((await made(tenant, "/segments/", name="Big", properties=conditions))["id"])
+    return int((await tenant.create("/segments/", name="Big", properties=conditions))["id"])
 
 
 async def test_an_action_and_a_segment_are_measured(tenant: Tenant) -> None:
@@ -79,7 +72,7 @@ def sums_of(metric: Json) -> dict[str, float]:
 
 
 async def test_an_action_exposes(tenant: Tenant) -> None:
-    seen = await made(tenant, "/actions/", name="Seen", steps=[{"event": "seen", "url": "/new"}])
+    seen = await tenant.create("/actions/", name="Seen", steps=[{"event": "seen", "url": "/new"}])
     config = {"kind": "ActionsNode", "id": seen["id"]}
     experiment = await create(
         tenant, start_date=START, exposure_criteria={"exposure_config": config}
@@ -183,8 +176,8 @@ async def test_what_is_measured_is_not_deleted(tenant: Tenant) -> None:
     guarded = await create(
         tenant, key="b", name="Guarded", guardrail_metrics=[of_action(action), within(segment)]
     )
-    saved = await made(tenant, "/experiment_saved_metrics/", name="Sales", query=of_action(action))
-    await made(tenant, place_of(flag), steps=STEPS, metrics=[of_action(action)])
+    saved = await tenant.create("/experiment_saved_metrics/", name="Sales", query=of_action(action))
+    await tenant.create(place_of(flag), steps=STEPS, metrics=[of_action(action)])
     paths = [f"/actions/{action}/", f"/segments/{segment}/"]
 
     refused = [await tenant.api.patch(path, json={"deleted": True}) for path in paths]

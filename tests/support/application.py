@@ -361,6 +361,13 @@ class Tenant:
         assert (answer.status_code, answer.json()) == (200, {"status": 1}), answer.text
         await self.server.ingested()
 
+    async def create(self, path: str, **sent: Any) -> Json:
+        """Create an object and return it."""
+        answer = await self.api.post(path, json=sent)
+        assert answer.status_code == 201, answer.text
+        created: Json = answer.json()
+        return created
+
     async def get(self, path: str, **query: Any) -> Any:
         answer = await self.api.get(path, params=query)
         assert answer.status_code == 200, answer.text

@@ -1,7 +1,6 @@
 """Alerts of insights in a document."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 import pytest
@@ -24,13 +23,6 @@ async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
         yield other
 
 
-async def create(tenant: Tenant, path: str, **values: Any) -> Json:
-    answer = await tenant.api.post(path, json=values)
-    assert answer.status_code == 201, answer.text
-    made: Json = answer.json()
-    return made
-
-
 async def exported(tenant: Tenant) -> Document:
     document = await export_project(tenant.server.records, await project_of(tenant))
     return read_document(write_document(document))
@@ -49,11 +41,11 @@ def results(report: Report) -> list[tuple[str, str, str]]:
 
 
 async def test_alerts_follow_their_insight_once(tenant: Tenant, other: Tenant) -> None:
-    insight = await create(tenant, "/insights/", name="Paid", filters=TRENDS)
+    insight = await tenant.create("/insights/", name="Paid", filters=TRENDS)
     few = {"name": "Few", "insight": insight["id"], "condition": "below"}
-    await create(tenant, "/alerts/", **few, threshold=10)
-    second = await create(
-        tenant, "/alerts/", **few, threshold=5, series_index=1, breakdown_value="pro", enabled=False
+    await tenant.create("/alerts/", **few, threshold=10)
+    second = await tenant.create(
+        "/alerts/", **few, threshold=5, series_index=1, breakdown_value="pro", enabled=False
     )
 
     first_import = await imported(other, await exported(tenant))
@@ -85,9 +77,9 @@ async def test_alerts_follow_their_insight_once(tenant: Tenant, other: Tenant) -
 
 
 async def test_alerts_of_deleted_insights_stay_behind(tenant: Tenant) -> None:
-    insight = await create(tenant, "/insights/", name="Paid", filters=TRENDS)
+    insight = await tenant.create("/insights/", name="Paid", filters=TRENDS)
     kept = {"name": "x", "insight": insight["id"], "condition": "above", "threshold": 1}
-    await create(tenant, "/alerts/", **kept)
+    await tenant.create("/alerts/", **kept)
     await tenant.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
 
     document = await exported(tenant)

@@ -8,7 +8,7 @@ import pytest
 from fanion.transfer.document import DocumentError, read_document, write_document
 from fanion.transfer.report import Report
 from tests.support.application import Json, Tenant
-from tests.transfer.test_alerts import TRENDS, create, exported, imported, other
+from tests.transfer.test_alerts import TRENDS, exported, imported, other
 
 __all__ = ["other"]
 
@@ -33,15 +33,15 @@ async def places(tenant: Tenant) -> list[tuple[Any, ...]]:
 async def test_annotations_follow_their_insight_and_dashboard_once(
     tenant: Tenant, other: Tenant
 ) -> None:
-    insight = await create(tenant, "/insights/", name="Paid", filters=TRENDS)
-    dashboard = await create(tenant, "/dashboards/", name="Shop")
+    insight = await tenant.create("/insights/", name="Paid", filters=TRENDS)
+    dashboard = await tenant.create("/dashboards/", name="Shop")
     note: Json = {"content": "Released", "date_marker": MOMENT}
-    own = await create(
-        tenant, "/annotations/", **note, scope="dashboard_item", dashboard_item=insight["id"]
+    own = await tenant.create(
+        "/annotations/", **note, scope="dashboard_item", dashboard_item=insight["id"]
     )
     on_board = {"scope": "dashboard", "dashboard_id": dashboard["id"], "creation_type": "GIT"}
-    await create(tenant, "/annotations/", content="Sale", date_marker=MOMENT, **on_board)
-    gone = await create(tenant, "/annotations/", **note)
+    await tenant.create("/annotations/", content="Sale", date_marker=MOMENT, **on_board)
+    gone = await tenant.create("/annotations/", **note)
     await tenant.api.patch(f"/annotations/{gone['id']}/", json={"deleted": True})
 
     first_import = await imported(other, await exported(tenant))
@@ -61,10 +61,10 @@ async def test_annotations_follow_their_insight_and_dashboard_once(
 
 
 async def test_annotations_of_deleted_insights_stay_behind(tenant: Tenant) -> None:
-    insight = await create(tenant, "/insights/", name="Paid", filters=TRENDS)
+    insight = await tenant.create("/insights/", name="Paid", filters=TRENDS)
     of_insight: Json = {"dashboard_item": insight["id"]}
-    await create(tenant, "/annotations/", content="Gone", scope="dashboard_item", **of_insight)
-    await create(tenant, "/annotations/", content="Kept", **of_insight)
+    await tenant.create("/annotations/", content="Gone", scope="dashboard_item", **of_insight)
+    await tenant.create("/annotations/", content="Kept", **of_insight)
     await tenant.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
 
     document = await exported(tenant)
