@@ -4,7 +4,7 @@ ClickHouse merges what is inserted, and refuses inserts once too many parts wait
 that ingest a little each must not make more parts than one. Two shards are one stand-in.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +15,12 @@ import msgspec
 from bench import paced, servers
 from bench.capacity_roles import Engines, engines
 from bench.capture import event
+from fanion.events.storage.cluster_schema import LOCAL_SUFFIX
 from tests.support.awaited import until
 from tests.support.clickhouse.server import DISTRIBUTED, SHARDS
 from tests.support.server import START_S, RealServer
 
+TABLE: Final = f"events{LOCAL_SUFFIX}"
 INGESTERS: Final = (1, 2, 4)
 REQUESTS_PER_S: Final = (2.0, 20.0)
 # A request has an event of each of so many distinct ids, which are in nearly all partitions.
@@ -70,24 +72,20 @@ def _running(on: Engines, number: int) -> Iterator[RealServer]:
         servers.start_web(web)
         until(lambda: _has_tables(on), "no tables", START_S)
         yield web
-        _stop(running)
+        for server in running:
+            assert server.stop() == 0
     on.drop(database)
-
-
-def _stop(running: Sequence[RealServer]) -> None:
-    for server in running:
-        assert server.stop() == 0
 
 
 def _has_tables(on: Engines) -> bool:
     with closing(on.clickhouse.client(DISTRIBUTED)) as client:
-        return client.command("EXISTS TABLE events_local") == 1
+        return client.command(f"EXISTS TABLE {TABLE}") == 1
 
 
 def _parts(on: Engines) -> int:
     """Return how many parts were inserted into the table of events, of all shards."""
     with closing(on.clickhouse.client()) as client:
-        given = {"database": DISTRIBUTED, "table": "events_local"}
+        given = {"database": DISTRIBUTED, "table": TABLE}
         [[number]] = client.query(_NUMBER, given).result_rows
     return int(number)
 
